@@ -23,12 +23,10 @@ PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
 # Regular expression for the call that the error about 64-bit elements suggests. jax supports these elements only with
 # jax_enable_x64.
-NARROWER = r"arrayhub\.asarray\([^,]*, dtype='(\w+)'(?:, device='cpu'(?:, copy=None)?)?\)"
+NARROWER = r"arrayhub\.as_jax\(x, dtype='(\w+)'\)"
 
 # Advice for times, which DLPack and dpnp do not support.
-TIMES_AS_INTEGERS = (
-    "call arrayhub.asarray(x, dtype='int64', copy=None) first, which converts NaT to -9223372036854775808"
-)
+TIMES_AS_INTEGERS = "pass dtype='int64', which converts NaT to -9223372036854775808"
 
 # The reason why cupy cannot create arrays on a machine without a CUDA device.
 NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"

@@ -33,7 +33,11 @@ UPWARD = {
     "dense_for": "arrayhub.nested.export.dense:dense_for",
     "NESTED_CONSUMERS": "arrayhub.nested.export:NESTED_CONSUMERS",
     "why_always_copied": "arrayhub.nested.export:why_always_copied",
+    "resolve_missing": "arrayhub.nested.missing:resolve_missing",
     "with_missing": "arrayhub.nested.missing:with_missing",
+    "change_nested": "arrayhub.nested.conform:change",
+    "change_sparse": "arrayhub.sparse.like:change",
+    "nested_is_on_host": "arrayhub.nested.array:is_on_host",
     "with_value": "arrayhub.nested.missing:with_value",
     "nested_or_none": "arrayhub.nested.asnested:nested_or_none",
     "nested_view": "arrayhub.nested.explain:view_of",
@@ -59,7 +63,6 @@ UPWARD = {
     "sparse_to_device": "arrayhub.sparse.assparse:to_device_as",
     # called by convert/functions
     "to_class": "arrayhub.convert.tables:to_class",
-    "of_class": "arrayhub.convert.tables:of_class",
     # called by nested/array and others, and implemented by modules that import nested/array
     "nested_type": "arrayhub.nested.types:nested_type",
     "nested_picture_of": "arrayhub.nested.picture:picture_of",

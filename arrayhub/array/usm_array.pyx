@@ -840,7 +840,8 @@ cdef class USMArray(Descriptor):
         dtype : optional
             Element type to convert to, with a copy. Accepts the types that `asarray` accepts.
         copy : {False, None, True}, optional
-            False: return a view. None: copy if a view is impossible. True: always copy, also from a device.
+            False: share the memory, or raise BufferError. None: as False, because the memory is shared or on a device, which
+            only True leaves. True: always copy, also from a device.
 
         Raises
         ------
@@ -852,7 +853,7 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray([1.0, 2.0]).to_numpy()
         array([1., 2.])
         """
-        host = self if copy is False else transfer.to_host(self, copy=check_copy(copy, "to_numpy"))
+        host = transfer.to_host(self, copy=True) if check_copy(copy, "to_numpy") else self
         values = numpy_library.emit(host)
         since = started() if tracing.active else None
         converted = values if dtype is None else values.astype(requested_dtype(dtype), copy=False)

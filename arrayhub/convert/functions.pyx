@@ -6,8 +6,6 @@ Included files:
 - sparse_parts: struct of a sparse array
 """
 
-from functools import partial
-
 
 from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
@@ -30,7 +28,7 @@ include "sparse_parts.pxi"
 # --------------------------------------------------------------------------------------------------- public functions
 
 
-def asarray(obj, /, *, dtype=None, device=None, copy=False, stream=None, via=None):
+def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream=None, via=None):
     """Import an array of any library as a USMArray, without a copy.
 
     Parameters
@@ -96,33 +94,114 @@ def asarray(obj, /, *, dtype=None, device=None, copy=False, stream=None, via=Non
     >>> arrayhub.asarray(np.array([300]), dtype="i1").tolist()
     [44]
     """
+    if missing is not None:
+        obj = without_missing(obj, missing)
     # With `device`, or with copy=True but without `dtype`, `stream` is passed to the copy instead of the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
-    if dtype is not None and via is None and issubclass(type(obj), VALUES):
-        a = import_values(obj, requested_dtype(dtype), order)
+    if dtype is not None and via is None:
+        a = import_for_dtype(obj, dtype, order, False)
     elif via is not None:
         a = import_via(obj, order, via)
     else:
-        a = import_array(obj, order) if copy is False else import_or_build(obj, order)
+        a = import_array(obj, order) if copy is False and device is None else import_or_build(obj, order, False)
     if dtype is None and device is None and copy is False:
         return a if not a.flags_ & COPIED else shared(a, obj, "asarray")
     return converted(a, obj, dtype, device, copy, stream)
 
 
-cdef Descriptor import_or_build(object obj, object stream):
-    """Import `obj`, or copy it to a dense array if its data is not dense, such as booleans in bits."""
+cdef object without_missing(object obj, object missing):
+    """Return `obj` with its missing values replaced, for `asarray`."""
+    if isinstance(missing, str) and missing == "mask":
+        raise ValueError("asarray: missing is 'mask', which makes two arrays; accepted: 'nan' or a value. Call"
+                         " arrayhub.as_numpy(x, missing='mask')")
+    return hooks.resolve_missing(obj, missing, False)[0]
+
+
+cdef Descriptor import_or_build(object obj, object stream, bint keeps_lists):
+    """Import `obj`, or copy it to a dense array if its data is not dense, such as booleans in bits.
+
+    If `keeps_lists` is true, lists of variable length are not copied to a dense array, even if their lengths are equal.
+    """
     try:
         return import_array(obj, stream)
     except (BufferError, TypeError) as error:
         refusal = error
-    found = hooks.dense_copy(obj)
-    if found is None:
+    cdef Descriptor a = build_dense(obj, keeps_lists)
+    if a is None:
         raise refusal
-    cdef Descriptor a = found[0]
+    return ordered(a, stream)
+
+
+cdef Descriptor build_dense(object obj, bint keeps_lists):
+    """Copy an object that `import_array` rejects to a dense array, or return None."""
+    cdef Descriptor a
+    if is_object_array(obj):
+        return import_objects(obj)
+    if is_own(obj, _TORCH):
+        from arrayhub.libraries.torch import resolve_lazy_bits
+
+        resolved = resolve_lazy_bits(obj)
+        found = None if resolved is None else (import_array(resolved, None), True)
+    else:
+        found = hooks.dense_copy(obj, keeps_lists)
+    if found is None:
+        return None
+    a = found[0]
     if found[1]:
         a.flags_ |= COPIED
-    return ordered(a, stream)
+    return a
+
+
+cdef bint is_object_array(object obj) except -1:
+    return isinstance(obj, numpy.ndarray) and obj.dtype == object and not isinstance(obj, numpy.ma.MaskedArray)
+
+
+cdef object values_of(object obj):
+    """Return the elements of an ndarray of Python objects as a nested list. An array without elements keeps its shape."""
+    return obj.tolist() if obj.size else numpy.zeros(obj.shape)
+
+
+cdef Descriptor import_objects(object obj):
+    """Copy an ndarray of Python objects like ``obj.tolist()``. Return None unless the elements are numbers of one shape."""
+    cdef Descriptor a
+    try:
+        a = import_array(values_of(obj), None)
+    except (BufferError, OverflowError, TypeError, ValueError):
+        return None
+    a.flags_ |= COPIED
+    return a if get_dtype(a).kind in "?biufc" else None
+
+
+cdef Descriptor import_for_dtype(object obj, object dtype, object order, bint keeps_lists):
+    """Import `obj`, whose elements will be converted to `dtype`. Values are built as elements of this type, if necessary."""
+    if issubclass(type(obj), VALUES):
+        return import_values(obj, requested_dtype(dtype), order)
+    if is_object_array(obj):
+        return import_values(values_of(obj), requested_dtype(dtype), order)
+    return import_or_build(obj, order, keeps_lists)
+
+
+cdef int refuse_bytes(Descriptor a, object obj, object dtype) except -1:
+    """Raise TypeError for bytes and untyped buffers with a dtype of several bytes, whose elements would be single bytes."""
+    if a.itemsize_ != 1 or requested_dtype(dtype).itemsize == 1 or not is_untyped(obj):
+        return 0
+    shown = repr(dtype) if type(dtype) is str else repr(requested_dtype(dtype).name)
+    raise TypeError(
+        f"asarray: {name_of_type(type(obj))} consists of bytes without a type, and dtype is {shown}; accepted: types of one"
+        f" byte. Call arrayhub.asarray(x).view({shown}), which reinterprets the bytes"
+    )
+
+
+cdef bint is_untyped(object obj) except -1:
+    cls = type(obj)
+    if issubclass(cls, memoryview):
+        return obj.format in ("B", "b", "c") and obj.ndim == 1
+    return issubclass(cls, (bytes, bytearray)) or name_of_type(cls) in UNTYPED
+
+
+# Types of buffers that contain bytes without a type.
+cdef frozenset UNTYPED = frozenset(("mmap.mmap", "multiprocessing.SharedMemory", "pyarrow.Buffer"))
 
 
 cdef Descriptor import_values(object obj, object dtype, object order):
@@ -145,10 +224,9 @@ cdef Descriptor import_values(object obj, object dtype, object order):
 cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
     """Apply the arguments `dtype`, `device` and `copy` of `asarray` to an imported array."""
     copy = check_copy(copy, "asarray")
-    if copy is False:
-        shared(a, obj, "asarray")
     result = a
     if dtype is not None and not same_dtype(a, dtype):
+        refuse_bytes(a, obj, dtype)
         if device is not None:      # the host casts the elements
             result = transfer.to_host(result, stream=stream)
         result = of_type(result, obj, requested_dtype(dtype))
@@ -166,6 +244,8 @@ cdef Descriptor of_type(Descriptor a, object obj, object dtype):
     if issubclass(type(obj), VALUES) and import_copied(a, obj) and host_readable(a):
         check_numbers(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
+    if is_object_array(obj):
+        return of_type(a, values_of(obj), dtype)
     return transfer.astype(a, dtype)
 
 
@@ -255,7 +335,7 @@ cdef Descriptor import_allowed(object obj, object copy, str call):
     """Import `obj` as the argument `copy` permits."""
     cdef Descriptor a
     if copy is not False and check_copy(copy, call) is not False:
-        return import_or_build(obj, None)
+        return import_or_build(obj, None, False)
     a = import_array(obj, None)
     return a if not a.flags_ & COPIED else shared(a, obj, call)
 
@@ -439,6 +519,11 @@ cdef object give_nested(object obj, Library to, object copy, bint allow_readonly
     return way(obj, copy, allow_readonly) if to is _TORCH else way(obj, copy)
 
 
+cdef inline bint is_own(object obj, Library to) except -1:
+    """Return whether `obj` is an array of the library `to`."""
+    return to.first_own <= importer_of(record_of(obj)) <= to.last_own
+
+
 cdef object give(object obj, Library to, object copy, bint allow_readonly=False):
     """Return `obj` as an array of a library: a view, or if `copy` requests it, a copy in memory that the library supports."""
     if tracing.active and not tracing.passes():
@@ -447,24 +532,31 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly=False)
 
 
 cdef object give_untraced(object obj, Library to, object copy, bint allow_readonly):
+    if copy is not False and copy is not None:
+        copy = check_copy(copy, to.call)
+    cdef int importer = importer_of(record_of(obj))
+    if to.first_own <= importer <= to.last_own:
+        return copy_own(obj, to) if copy is True else obj
+    if isinstance(obj, SparseParts) or importer == SPARSE:
+        return hooks.give_sparse(obj, to.name, copy, allow_readonly)
     if copy is None:
         return give_view_or_copy(obj, to, allow_readonly)
-    if copy is not False:
-        copy = check_copy(copy, to.call)
     if isinstance(obj, Tree):
         return give_nested(obj, to, copy, allow_readonly)
-    if isinstance(obj, SparseParts) or is_sparse(obj):
-        return hooks.give_sparse(obj, to.name, copy, allow_readonly)
     cdef Descriptor a
-    cdef bint copied = copy
+    cdef bint copied = copy is True
     try:
-        a = import_allowed(obj, copy, to.call)
+        a = import_or_build(obj, None, to is _TORCH) if copied else import_allowed(obj, False, to.call)
     except (BufferError, TypeError) as error:
         refusal = error
         a = None
     if a is None:
         return give_refused(obj, to, copy, allow_readonly, refusal)
+    if to is _NUMPY and not copied and isinstance(obj, numpy.ndarray):
+        return obj
     to.load()
+    if to is _JAX and issubclass(type(obj), VALUES):
+        a = narrow_for_jax(a, to.call)
     if copied:
         if to.require != NULL:
             to.require()       # first, because the copy may succeed without the library
@@ -473,12 +565,36 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     return to.exporter(a, copied, allow_readonly)
 
 
+def narrow_for_jax(array, subject, /):
+    """Return an array with the element type that JAX gives to its elements: without ``jax_enable_x64``, 32 bits.
+
+    Raises
+    ------
+    OverflowError
+        An integer or a finite float is out of the range of the narrower type. The message starts with `subject`.
+    """
+    import jax
+
+    from arrayhub.array.casting import cast_checked
+
+    dtype = get_dtype(array)
+    narrow = jax.dtypes.canonicalize_dtype(dtype) if dtype.kind in "iufc" else dtype
+    return array if narrow == dtype else cast_checked(array, narrow, subject)
+
+
+cdef object copy_own(object obj, Library to):
+    """Copy an array by its own library, so that gradients and subclasses are kept."""
+    return obj.clone() if to is _TORCH else obj.copy()
+
+
 cdef object give_refused(object obj, Library to, object copy, bint allow_readonly, object refusal):
     """Return `obj` as a sparse or nested array of a library, or raise `refusal`, the error of `asarray` for `obj`."""
+    if to is _JAX and isinstance(obj, sys.modules["jax"].Array if "jax" in sys.modules else ()):
+        return copy_own(obj, to) if copy is True else obj      # a tracer, whose type does not have an importer
     sparse = hooks.sparse_or_none(obj)
     if sparse is not None:
         return hooks.give_sparse(sparse, to.name, copy, allow_readonly)
-    nested = hooks.nested_or_none(obj, copy)
+    nested = None if copy is False and is_object_array(obj) else hooks.nested_or_none(obj, copy)
     if nested is None:
         raise refusal
     try:
@@ -496,21 +612,38 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
 
 
 cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
-    """Return a view of `obj` if possible, otherwise a copy. `obj` is imported only once."""
-    if isinstance(obj, SparseParts) or is_sparse(obj):
-        return hooks.give_sparse(obj, to.name, None, allow_readonly)
+    """Return a view of `obj` if possible, otherwise a copy that does not leave the device. `obj` is imported only once."""
+    cdef bint is_tree = isinstance(obj, Tree)
     imported = None
     try:
-        imported = obj if isinstance(obj, Tree) else import_or_build(obj, None)
+        imported = obj if is_tree else import_or_build(obj, None, to is _TORCH)
     except (BufferError, TypeError) as error:
         refusal = error
     if imported is None:
         return give_refused(obj, to, None, allow_readonly, refusal)
+    if to is _JAX and issubclass(type(obj), VALUES):
+        imported = narrow_for_jax(imported, to.call)
+    if to is _NUMPY and isinstance(obj, numpy.ndarray) and not is_object_array(obj):
+        return obj
     try:
         return give_untraced(imported, to, False, allow_readonly)
-    except BufferError:
-        pass
+    except BufferError as error:
+        refusal = error
+    if not stays(imported, to):
+        raise BufferError(
+            f"{to.name}: the memory is on {imported.device}, and only device= and copy=True move it to another device. Pass"
+            f" device={'cpu' if to.reads_host else f'{to.device_type}:0'!r} or copy=True"
+        ) from refusal
     return give_untraced(imported, to, True, allow_readonly)
+
+
+cdef bint stays(object array, Library to) except -1:
+    """Return whether a copy of `array` for a library can be on the device of `array`, or is read by the host from there."""
+    if array.device.type == to.device_type:
+        return True
+    if isinstance(array, Tree):
+        return to.reads_host and hooks.nested_is_on_host(array)
+    return to.reads_host and host_readable(array)
 
 
 cdef object give_traced(object obj, Library to, object copy, bint allow_readonly):
@@ -527,22 +660,83 @@ cdef object give_traced(object obj, Library to, object copy, bint allow_readonly
     return result
 
 
-cdef object with_missing(object obj, Library to, object export, object missing, object copy):
-    """Export `obj` with a representation of its missing values. `trace` reports one export."""
+cdef object give_as(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False):
+    """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions."""
     cdef tracing.Handover handover
+    if dtype is None and device is None and missing is None:
+        return give(obj, to, copy, allow_readonly)
     if not tracing.active:
-        return hooks.with_missing(obj, export, missing, copy, to.reads_host, to is _NUMPY)
+        return give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
     handover = tracing.Handover()
     handover.begin()
     try:
-        result = hooks.with_missing(obj, export, missing, copy, to.reads_host, to is _NUMPY)
+        result = give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
         handover.set_export(to.call, obj, result)
     finally:
         handover.end()
     return result
 
 
-def as_numpy(obj, /, *, copy=False, missing=None):
+cdef object give_changed(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
+    """Give an array with other elements or on another device. These changes may copy whatever `copy` says."""
+    copy = check_copy(copy, to.call)
+    given, mask = obj, None
+    if missing is not None:
+        obj, mask = hooks.resolve_missing(obj, missing, to is _NUMPY)
+        if copy is False and mask is None:
+            copy = None
+    changed = change(obj, to, dtype, device)
+    if changed is not obj and not (copy is True and isinstance(changed, (Descriptor, Tree)) and not stays(changed, to)):
+        copy = None
+    try:
+        result = give(changed, to, copy, allow_readonly)
+    except BufferError as error:
+        if not isinstance(changed, Tree) or isinstance(given, Tree):
+            raise
+        from arrayhub.libraries import wrappers
+
+        raise BufferError(wrappers.named_as("arrayhub.asnested(x)", str(error))) from error
+    if mask is None:
+        return result
+    if to is _NUMPY:
+        return numpy.ma.MaskedArray(result, numpy_library.emit(transfer.to_host(mask)))
+    return result, give_as(mask, to, None if copy is False else copy, None, device, None)
+
+
+cdef object change(object obj, Library to, object dtype, object device):
+    """Return `obj` with elements of `dtype` on `device`, or `obj` itself if nothing changes. `to` is the target or None."""
+    cdef Descriptor a = None
+    if dtype is None and device is None:
+        return obj
+    if to is _TORCH and is_own(obj, _TORCH):
+        from arrayhub.libraries.torch import change_tensor
+
+        return change_tensor(obj, dtype, device)
+    if to is _JAX and device is None and isinstance(obj, sys.modules["jax"].Array if "jax" in sys.modules else ()):
+        from arrayhub.libraries.jax import cast_array
+
+        return cast_array(obj, requested_dtype(dtype))
+    if isinstance(obj, Tree):
+        return hooks.change_nested(obj, dtype, device)
+    if isinstance(obj, SparseParts) or is_sparse(obj):
+        return hooks.change_sparse(obj, dtype, device)
+    try:
+        a = import_or_build(obj, None, to is _TORCH) if dtype is None else import_for_dtype(obj, dtype, None, to is _TORCH)
+    except (BufferError, TypeError) as error:
+        refusal = error
+    if a is None:
+        sparse = hooks.sparse_or_none(obj)
+        if sparse is not None:
+            return hooks.change_sparse(sparse, dtype, device)
+        nested = hooks.nested_or_none(obj, None)
+        if nested is None:
+            raise refusal
+        return hooks.change_nested(nested, dtype, device)
+    result = converted(a, obj, dtype, device, None, None)
+    return obj if result is a and not import_copied(a, obj) else result
+
+
+def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return a ``numpy.ndarray`` that shares the memory of `obj`.
 
     Parameters
@@ -593,10 +787,10 @@ def as_numpy(obj, /, *, copy=False, missing=None):
     >>> as_numpy([1, None, 3], missing="mask").sum()
     np.int64(4)
     """
-    return give(obj, _NUMPY, copy) if missing is None else with_missing(obj, _NUMPY, as_numpy, missing, copy)
+    return give_as(obj, _NUMPY, copy, dtype, device, missing)
 
 
-def as_torch(obj, /, *, copy=False, allow_readonly=False, missing=None):
+def as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
     """Return a ``torch.Tensor`` that shares the memory of `obj`.
 
     Parameters
@@ -636,12 +830,10 @@ def as_torch(obj, /, *, copy=False, allow_readonly=False, missing=None):
     >>> arrayhub.as_torch(a[::-1], copy=True)
     tensor([0., 7.], dtype=torch.float64)
     """
-    if missing is None:
-        return give(obj, _TORCH, copy, allow_readonly)
-    return with_missing(obj, _TORCH, partial(as_torch, allow_readonly=allow_readonly), missing, copy)
+    return give_as(obj, _TORCH, copy, dtype, device, missing, allow_readonly)
 
 
-def as_jax(obj, /, *, copy=False, missing=None):
+def as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return a ``jax.Array`` that shares the memory of `obj`.
 
     The memory must be dense: C order, F order or another order of the axes, without gaps between the elements. Host memory must
@@ -673,10 +865,10 @@ def as_jax(obj, /, *, copy=False, missing=None):
     >>> arrayhub.as_jax(np.ones(2, "f4"), copy=True)
     Array([1., 1.], dtype=float32)
     """
-    return give(obj, _JAX, copy) if missing is None else with_missing(obj, _JAX, as_jax, missing, copy)
+    return give_as(obj, _JAX, copy, dtype, device, missing)
 
 
-def as_cupy(obj, /, *, copy=False, allow_readonly=False, missing=None):
+def as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
     """Return a ``cupy.ndarray`` that shares the memory of `obj`, which CUDA kernels must be able to access.
 
     Parameters
@@ -706,12 +898,10 @@ def as_cupy(obj, /, *, copy=False, allow_readonly=False, missing=None):
     >>> arrayhub.as_cupy(numpy.arange(3), copy=True)  # doctest: +SKIP
     array([0, 1, 2])
     """
-    if missing is None:
-        return give(obj, _CUPY, copy, allow_readonly)
-    return with_missing(obj, _CUPY, partial(as_cupy, allow_readonly=allow_readonly), missing, copy)
+    return give_as(obj, _CUPY, copy, dtype, device, missing, allow_readonly)
 
 
-def as_dpnp(obj, /, *, copy=False, missing=None):
+def as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return a ``dpnp.ndarray`` that shares the memory of `obj`, which must be SYCL USM.
 
     Parameters
@@ -739,10 +929,10 @@ def as_dpnp(obj, /, *, copy=False, missing=None):
     >>> arrayhub.as_dpnp(numpy.arange(3), copy=True)  # doctest: +SKIP
     array([0, 1, 2])
     """
-    return give(obj, _DPNP, copy) if missing is None else with_missing(obj, _DPNP, as_dpnp, missing, copy)
+    return give_as(obj, _DPNP, copy, dtype, device, missing)
 
 
-def as_numba(obj, /, *, copy=False, missing=None):
+def as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return an array that numba's functions accept and that shares the memory of `obj`.
 
     The result is a ``numpy.ndarray`` for host memory, and a device array of numba for CUDA memory.
@@ -776,7 +966,7 @@ def as_numba(obj, /, *, copy=False, missing=None):
     >>> total(arrayhub.as_numba(np.ones(3)))
     3.0
     """
-    return give(obj, _NUMBA, copy) if missing is None else with_missing(obj, _NUMBA, as_numba, missing, copy)
+    return give_as(obj, _NUMBA, copy, dtype, device, missing)
 
 
 for _function in (asarray, as_numpy, as_torch):
@@ -789,7 +979,7 @@ _EXPORTS = {row.name: row for row in LIBRARIES if row.call is not None}
 CONSUMERS = tuple(_EXPORTS)
 
 
-def convert(obj, to, *, copy=False, allow_readonly=False, missing=None):
+def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
     """Return `obj` as an array of the library that `to` names.
 
     Parameters
@@ -835,35 +1025,34 @@ def convert(obj, to, *, copy=False, allow_readonly=False, missing=None):
     torch.float64
     """
     exporter = _EXPORTS.get(to) if type(to) is str else None
-    if exporter is not None and missing is None:
-        return give(obj, exporter, copy, bool(allow_readonly))
+    if exporter is not None:
+        return give_as(obj, exporter, copy, dtype, device, missing, bool(allow_readonly))
     from arrayhub.convert import names
 
-    name = names.library_name(to)
-    if name == "xarray" and isinstance(to, type):
-        return hooks.of_class(obj, name, to, copy, missing)
+    if isinstance(to, type):
+        return hooks.to_class(obj, to, copy, dtype, device, missing, bool(allow_readonly))
+    return convert_to_library(obj, names.library_name(to), copy, dtype, device, missing, bool(allow_readonly))
+
+
+def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_readonly):
+    """Return `obj` as an array of the library that `names.library_name` has returned. See `convert`."""
     exporter = _EXPORTS.get(name)
-    if missing is not None:
-        export = partial(convert, to=name, allow_readonly=allow_readonly)
-        if exporter is not None:
-            return with_missing(obj, exporter, export, missing, copy)
-        if name in hooks.NESTED_CONSUMERS:
-            exporter = hooks.NESTED_CONSUMERS[name]
-            filled = exporter(obj, copy=copy, missing=missing)
-            return hooks.to_class(exporter, filled, name, to, copy) if isinstance(to, type) else filled
-        return hooks.with_missing(obj, export, missing, copy, True, False)
     if exporter is not None:
-        return give(obj, exporter, copy, bool(allow_readonly))
-    exporter = hooks.NESTED_CONSUMERS.get(name)
-    if exporter is not None:
-        return hooks.to_class(exporter, obj, name, to, copy) if isinstance(to, type) else exporter(obj, copy=copy)
-    if name in names.NAMED_EXPORTS:
-        return names.NAMED_EXPORTS[name](obj, copy)
+        return give_as(obj, exporter, copy, dtype, device, missing, allow_readonly)
+    from arrayhub.convert import names
     from arrayhub.libraries import plugins
 
+    exporter = hooks.NESTED_CONSUMERS.get(name, names.NAMED_EXPORTS.get(name))
+    if exporter is not None:
+        return exporter(obj, copy=copy, dtype=dtype, device=device, missing=missing)
     emit = plugins.emitter(name)
     take = names.from_dlpack_of(name) if emit is None else None
-    return give_by_name(obj, name, take, emit, copy, bool(allow_readonly))
+    if missing is not None:
+        obj = without_missing(obj, missing)
+    changed = change(obj, None, dtype, device)
+    if changed is not obj or missing is not None and copy is False:
+        copy = None
+    return give_by_name(changed, name, take, emit, copy, allow_readonly)
 
 
 cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly):
@@ -874,7 +1063,8 @@ cdef object give_by_name(object obj, str to, object take, object emit, object co
     try:
         return give_by_function(a, take, emit, to, False, allow_readonly)
     except BufferError:
-        pass
+        if emit is None and not host_readable(a):      # copy=None does not leave the device
+            raise
     return give_by_function(a, take, emit, to, True, allow_readonly)
 
 

@@ -33,6 +33,9 @@ _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
 # Libraries that have only sparse arrays, with the library of dense arrays in the same kind of memory.
 _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
 
+# Libraries whose arrays are in device memory only, with their first device.
+_DEVICES = {"dpnp": "oneapi:0", "cupy": "cuda:0"}
+
 # Modules whose name differs from the name that `convert` uses.
 _MODULES = {"arrow": "pyarrow"}
 
@@ -82,7 +85,9 @@ class Kind:
             return made if isinstance(array, Tree) else with_labels_of(obj, made, self.model, labels)
         if self.library == OWN:
             return self._with_dims(array) if labels else array
-        return convert(array, self.library, copy=copy)
+        # A type or a module does not have a device. Host memory is then copied to the first device of a device library.
+        place = _DEVICES.get(self.library) if self.device is None and device is None and copy is None else None
+        return convert(array, self.library, copy=copy, device=place if _is_on_host(array) else None)
 
     def with_missing(self, obj: Any, export: Callable[..., Any], missing: Any, copy: Copy) -> Any:
         """Export `obj` by `export` with a representation of its missing values, see `convert`."""
@@ -370,6 +375,10 @@ def _imported(obj: Any, copy: Copy, library: str) -> Any:
         if refusal is None:
             raise
         raise refusal from None
+
+
+def _is_on_host(array: Any) -> bool:
+    return bool(array.device == CPU)
 
 
 def _is_new(array: USMArray, obj: Any) -> bool:

@@ -48,9 +48,12 @@ SPELLINGS = {
 }
 
 
-def _as_xarray(obj: Any, copy: Copy) -> Any:
+def _as_xarray(obj: Any, copy: Copy, **request: Any) -> Any:
     """Return a DataArray. If `obj` is a DataArray, the result has its coordinates, its name and its attributes."""
-    array = hooks.asarray(obj, copy=copy)
+    xarray = sys.modules.get("xarray")
+    if xarray is not None and isinstance(obj, xarray.DataArray) and not any(request.values()) and not copy:
+        return obj
+    array = hooks.asarray(obj, copy=copy, **request)
     try:
         made = array.to_xarray()
     except BufferError:
@@ -60,24 +63,26 @@ def _as_xarray(obj: Any, copy: Copy) -> Any:
     return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made
 
 
-def _as_usm_array(obj: Any, copy: Copy) -> Any:
-    return hooks.asarray(obj, copy=copy)
+def _as_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
+    if missing is not None:
+        raise ValueError("convert: sparse arrays do not have missing values; accepted: missing=None")
+    return hooks.assparse(obj, copy=copy, dtype=dtype, device=device)
 
 
-def _as_nested(obj: Any, copy: Copy) -> Any:
-    return hooks.asnested(obj, copy=copy)
+def _as_usm_array(obj: Any, **request: Any) -> Any:
+    return hooks.asarray(obj, **request)
 
 
-def _as_scipy(obj: Any, copy: Copy) -> Any:
-    return hooks.SPARSE_CONSUMERS["scipy"](obj, copy=copy)
+def _as_nested(obj: Any, **request: Any) -> Any:
+    return hooks.asnested(obj, **request)
 
 
-def _as_pydata_sparse(obj: Any, copy: Copy) -> Any:
-    return hooks.give_sparse(obj, "pydata_sparse", copy)
+def _as_scipy(obj: Any, **request: Any) -> Any:
+    return hooks.SPARSE_CONSUMERS["scipy"](obj, **request)
 
 
-def _as_sparse(obj: Any, copy: Copy) -> Any:
-    return hooks.assparse(obj, copy=copy)
+def _as_pydata_sparse(obj: Any, **request: Any) -> Any:
+    return hooks.SPARSE_CONSUMERS["pydata_sparse"](obj, **request)
 
 
 # Exports of `convert` to libraries without an exporter in the table of libraries.

@@ -175,7 +175,7 @@ cdef int check_reachable(Descriptor a) except -1:
         if not has_device() and not is_hip(cupy):
             raise BufferError(f"cupy: {NO_CUDA_DEVICE}. Call arrayhub.as_numpy(x), or as_* of another library")
         raise BufferError(
-            unreadable("cupy", device_name(a), "CUDA", "call x.to_device('cuda:0'), or pass copy=True")
+            unreadable("cupy", device_name(a), "CUDA", "pass device='cuda:0' or copy=True, or call x.to_device('cuda:0')")
         )
     return 0
 

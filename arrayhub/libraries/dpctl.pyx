@@ -285,13 +285,14 @@ cdef object emit(Descriptor a):
     ImportError
         dpnp is not installed.
     """
-    if a.usm_type_ == 0:
-        raise BufferError("dpnp: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0'), or pass copy=True")
     if dtypes.by_typenum(a.typenum_).typestr == NULL:
         dtype = get_dtype(a)
         instead = TIMES_AS_INTEGERS if dtype.kind in "mM" else \
             "call arrayhub.as_numpy(x, copy=None), or convert the array to a supported dtype first"
         raise BufferError(f"dpnp: usm_ndarray does not support {dtype!r}; {instead}")
+    if a.usm_type_ == 0:
+        raise BufferError("dpnp: the memory is not SYCL USM; pass device='oneapi:0' or copy=True, or call"
+                          " arrayhub.to_device(x, 'oneapi:0')")
     if a.strides_ == NULL:
         raise BufferError(
             f"dpnp: usm_ndarray requires strides in whole elements; byte strides {a.byte_strides} are not multiples of"

@@ -183,7 +183,18 @@ cdef str conversion(Descriptor a):
         accepted = "int8" if a.dl_dtype_.code == kDLInt else "uint8"      # jax rejects only integers of less than a byte
     elif name_of_elements(a).endswith("complex32"):
         accepted = "complex64"
-    return f'convert the elements first, as in arrayhub.asarray(x, dtype="{accepted}")'
+    return f'convert the elements first, as in arrayhub.asarray(x, dtype="{accepted}"), or pass dtype="{accepted}"'
+
+
+def cast_array(array, dtype, /):
+    """Return a jax array or a tracer with elements of `dtype`, or the array itself if its elements have this type."""
+    import jax
+
+    if array.dtype == dtype:
+        return array
+    if dtype.kind in "iufc" and jax.dtypes.canonicalize_dtype(dtype) != dtype:
+        raise BufferError(f"jax: {dtype} requires jax_enable_x64. Call jax.config.update('jax_enable_x64', True) first")
+    return array.astype(dtype)
 
 
 cdef bint has_cuda(object jax) except -1:
@@ -221,12 +232,10 @@ cdef object emit(Descriptor a, bint may_copy):
     except (TypeError, ValueError, RuntimeError) as error:
         raise BufferError(f"jax: from_dlpack rejects the array ({error}); {advice(a, may_copy, jax)}") from error
     if result.dtype != dtype:
-        # `asarray` casts the elements of a table only with copy=, and those of a device array only with device='cpu'.
-        arguments = ", device='cpu', copy=None" if may_copy else "" if host_readable(a) else ", device='cpu'"
         raise BufferError(
             f"jax: {dtype} requires jax_enable_x64; without it the values would be narrowed to {result.dtype}. Call"
-            f" jax.config.update('jax_enable_x64', True) first, or arrayhub.asarray(x, dtype='{result.dtype}'{arguments}) to"
-            " narrow them"
+            f" jax.config.update('jax_enable_x64', True) first, or"
+            f" arrayhub.as_jax(x, dtype='{result.dtype}') to narrow them"
         )
     if not may_copy and a.size and address_of(result) != a.ptr:
         raise BufferError(

@@ -24,11 +24,12 @@ cdef class Library:
     cdef str module                     # module in this folder that sets the functions, or None
     cdef int loaded                     # whether the module is imported
     cdef int first_importer             # number of the library's first import function
+    cdef int first_own, last_own        # numbers of the import functions for the arrays that the exporter creates
     cdef Exporter exporter              # NULL before `load`
     cdef Require require                # checks that the library is installed, before memory is copied for it; may be NULL
 
     cdef Library importing(self, object recognize, Importer importer=*, Importer plain=*)
-    cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=*)
+    cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=*, int own=*)
     cdef int load(self) except -1
     cdef int set_importer(self, int k, Importer importer, Importer plain) except -1
     cdef int set_exporter(self, Exporter exporter, Require require=*) except -1

@@ -100,12 +100,14 @@ cdef class Library:
         _library_of.append(self)
         return self
 
-    cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=NULL):
+    cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=NULL, int own=MAX_IMPORTERS):
         """Register the export function, the device type of the arrays, and whether they can also be in host memory.
 
-        If `exporter` is omitted, the module of the library calls `set_exporter`.
+        If `exporter` is omitted, the module of the library calls `set_exporter`. The first `own` import functions are for
+        arrays that the export returns unchanged.
         """
         assert exporter != NULL or self.module is not None
+        self.first_own, self.last_own = self.first_importer, min(len(_recognize), self.first_importer + own) - 1
         self.exporter, self.device_type, self.reads_host = exporter, device_type, reads_host
         self.call = f"as_{self.name}"
         return self
@@ -194,7 +196,7 @@ cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
 Library("numpy", "pip install 'numpy>=2.0'", lambda numpy: numpy.zeros(3)) \
     .importing(lambda cls: issubclass(cls, np.generic), numpy.copy_scalar, numpy.copy_scalar) \
     .importing(lambda cls: issubclass(cls, np.ndarray), numpy.parse, numpy.parse_by_dict) \
-    .exporting("cpu", True, to_numpy)
+    .exporting("cpu", True, to_numpy, 0)     # `give` returns an ndarray unchanged if it does not contain Python objects
 
 Library("python", None, roots=("builtins", "array"), like="numpy") \
     .importing(lambda cls: cls is bytes, buffer.parse_bytes, buffer.parse) \
@@ -226,7 +228,7 @@ Library("dpctl", "pip install 'arrayhub[sycl]'", _usm_memory, like="dpnp", modul
 Library("dpnp", "pip install dpnp", _dpnp_array, module="dpctl") \
     .importing(exactly("dpnp", "ndarray")) \
     .importing(exactly("dpnp.tensor", "usm_ndarray")) \
-    .exporting("oneapi", False)
+    .exporting("oneapi", False, NULL, 1)
 
 Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILENT_ON_DEFAULT) \
     .exporting("cuda", True, to_numba)

@@ -346,7 +346,7 @@ cdef object emit(Descriptor a):
         NumPy does not have a dtype for the elements.
     """
     if not host_readable(a):
-        raise BufferError(unreadable("numpy", device_name(a), call="call arrayhub.to_host(x), or pass copy=True"))
+        raise BufferError(unreadable("numpy", device_name(a), call="pass device='cpu' or copy=True, or call arrayhub.to_host(x)"))
     if a.flags_ & PACKED:
         raise BufferError(f"numpy: {PACKED_ELEMENTS}")
     host_ready(a)

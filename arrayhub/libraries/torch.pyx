@@ -28,6 +28,8 @@ from arrayhub.adapters.dlpack_abi cimport (
 from arrayhub.libraries.known cimport library
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, remember_handle, stream_handle
 
+from arrayhub._core.descriptor import Device
+from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, first_line, needed
 
 include "torch_emit.pxi"
@@ -311,6 +313,32 @@ cdef int refuse_unsafe(object tensor) except -1:
     if tensor.is_meta:
         raise BufferError("torch: device is 'meta', without memory; accepted: tensors with data")
     return 0
+
+
+def resolve_lazy_bits(tensor, /):
+    """Return a copy of a tensor without lazy conjugate and negative bits, or None for a tensor without these bits."""
+    try:
+        lazy = tensor.is_conj() or tensor.is_neg()
+    except PASSES_ON:
+        raise
+    except Exception:      # raised by the __torch_function__ of a subclass
+        return None
+    return tensor.resolve_conj().resolve_neg() if lazy else None
+
+
+def change_tensor(tensor, dtype, device, /):
+    """Return a tensor with elements of `dtype` on `device`, or the tensor itself if nothing changes, as ``tensor.to``."""
+    changes = {}
+    if dtype is not None:
+        name = requested_dtype(dtype).name
+        changes["dtype"] = getattr(_torch, name, None)
+        if not isinstance(changes["dtype"], _torch.dtype):
+            raise TypeError(f"torch: dtype is {name}, which torch does not have; accepted: types of torch, such as float32")
+    if device is not None:
+        changes["device"] = str(Device(device))
+        if changes["device"].partition(":")[0] not in ("cpu", "cuda"):
+            raise BufferError(f"torch: device is {changes['device']}; accepted: cpu and cuda devices")
+    return tensor.to(**changes)
 
 
 cdef bint is_uninitialized(object tensor) except -1:

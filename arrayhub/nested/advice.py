@@ -18,7 +18,7 @@ from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.functions import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt
 from arrayhub.libraries.wrappers import named_as
-from arrayhub.nested.array import NestedArray, chunked, part, unwrapped
+from arrayhub.nested.array import NestedArray, chunked, part
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.export import NESTED_CONSUMERS, as_arrow
@@ -271,18 +271,16 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
         yield export("x", "missing='nan', copy=True")
         yield export("arrayhub.asnested(x).fill_null([])")
         if consumer == "jax" and not times:  # without the option jax_enable_x64, jax rejects float64
-            yield export("arrayhub.asarray(arrayhub.as_numpy(x, missing='nan', copy=True), dtype='float32')")
+            yield "arrayhub.as_jax(x, missing='nan', dtype='float32')"
     narrower = re.search(NARROWER, refusal)
     if narrower:
-        # `export` passes copy=None, because jax shares only memory that is aligned to 64 bytes.
-        if node is None or isinstance(unwrapped(node), USMArray):
-            yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}')")
-        yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}', copy=True)")
-        yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}', device='cpu', copy=None)")
+        yield f"arrayhub.as_{consumer}(x, dtype='{narrower[1]}')"
+        yield f"arrayhub.as_{consumer}(x, dtype='{narrower[1]}', device='cpu')"
     if times:
         if node is not None and has_missing(node):
             yield call_with_cast(f"as_{consumer}", "mask", "int64")
-        yield export("arrayhub.asarray(x, dtype='int64')")
+        yield f"arrayhub.as_{consumer}(x, dtype='int64')"
+        yield f"arrayhub.as_{consumer}(x, dtype='int64', copy=True)"
 
 
 def _is_of_times(node: NestedArray) -> bool:

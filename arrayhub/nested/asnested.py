@@ -1,6 +1,7 @@
 """asnested: import a nested object with the importer for its type."""
 
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,18 @@ from arrayhub.convert.functions import asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.libraries.wrappers import named_as, unwraps
-from arrayhub.nested.array import NestedArray, column_name, from_arrow, nested_of, one_chunk, renamed
+from arrayhub.nested.array import (
+    NestedArray,
+    column_name,
+    from_arrow,
+    make,
+    nested_of,
+    one_chunk,
+    renamed,
+    unwrapped,
+)
 from arrayhub.nested.concatenate import concatenate
+from arrayhub.nested.conform import change
 from arrayhub.nested.from_awkward import from_awkward, is_awkward
 from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
@@ -34,7 +45,9 @@ _is_data_array = derived_from("xarray", "DataArray")
 is_arrow_scalar = derived_from("pyarrow", "Scalar")
 
 
-def asnested(obj: Any, /, *, copy: Copy = False) -> NestedArray:
+def asnested(
+    obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None
+) -> NestedArray:
     """Import nested data (lists, strings, missing values, records). The values are shared if possible.
 
     Parameters
@@ -78,9 +91,14 @@ def asnested(obj: Any, /, *, copy: Copy = False) -> NestedArray:
     >>> x.null_count
     1
     """
+    if missing is not None:
+        export = partial(asnested, dtype=dtype, device=device)
+        return hooks.with_value(obj, export, missing, copy, "arrayhub")  # type: ignore[no-any-return]
     if tracing.is_active():
-        return tracing.traced_import(_with_size, obj, "asnested", copy)  # type: ignore[no-any-return]
-    return _asnested(obj, copy)
+        x = tracing.traced_import(_with_size, obj, "asnested", copy)
+    else:
+        x = _asnested(obj, copy)
+    return x if dtype is None and device is None else change(x, dtype, device)
 
 
 def _with_size(obj: Any, copy: Copy) -> tuple[NestedArray, int]:
@@ -118,11 +136,12 @@ def is_column(obj: Any) -> bool:
     return any(hasattr(type(obj), name) for name in _COLUMNS)
 
 
-def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
+def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | None:
     """Convert a pandas DataFrame, an Arrow object or an awkward array to a dense array. Copy the elements if necessary.
 
     Return the array, and whether it is a copy of columns or chunks. Return None for other objects, and for a single
-    column that is not dense, for example because it contains strings, ragged lists or missing values.
+    column that is not dense, for example because it contains strings, ragged lists or missing values. If `keeps_lists`
+    is true, also return None for lists of variable length whose lengths are equal.
 
     Raises
     ------
@@ -140,6 +159,8 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
     try:
         column = asnested(obj)
         refuse_storage(obj, column)
+        if keeps_lists and has_variable_length(column.chunks[0]):
+            return None
         if not kind_of(column.chunks[0]).fields:
             return column.to_dense(copy=None), one_chunk(column) is None
     except (BufferError, TypeError, ValueError) as error:
@@ -160,6 +181,12 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
             call = "arrayhub.as_numpy(x, copy=True, missing='nan')" if numbers else f"{path}.to_list()"
             why += f", or {call}"
         raise type(error)(f"{name_of_type(type(obj))}: {why}") from None
+
+
+def has_variable_length(node: NestedArray) -> bool:
+    """Return whether the type of a node is a list of variable length, at any depth of lists."""
+    kind = kind_of(node)
+    return kind.lists and (not kind.width or has_variable_length(nested_of(node.content)))
 
 
 def refuse_storage(obj: Any, x: NestedArray) -> None:
@@ -301,6 +328,8 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if issubclass(cls, (list, tuple)):
         forbidden(copy, "asnested", "Python lists do not have memory to view")
         return from_python(obj)
+    if issubclass(cls, dict):
+        return _from_columns(obj, copy)
     if issubclass(cls, np.ndarray):
         return from_numpy(obj, copy)
     if is_awkward(obj):
@@ -319,6 +348,39 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if issubclass(cls, VALUES):
         forbidden(copy, "asnested", "values do not have memory to view")
     return nested_of(_with_a_dimension(asarray(obj, copy=False if copy is VIEW else copy)))
+
+
+def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
+    """Import a dict of columns as records that share the columns.
+
+    Raises
+    ------
+    TypeError, BufferError, OverflowError
+        A key is not a str, or `asnested` rejects a column. The message names the column.
+    ValueError
+        The columns have different lengths.
+    """
+    parts: list[NestedArray] = []
+    for name, column in columns.items():
+        if not isinstance(name, str):
+            raise TypeError(f"asnested: the dict has the key {show(name)}; accepted: names of columns, of type str")
+        try:
+            x = _asnested(column, copy)
+            one = one_chunk(x)
+            if one is None:
+                if copy is False:
+                    raise BufferError(f"the column has {len(x.chunks)} chunks; accepted: one. Pass copy=None")
+                one = concatenate([x])
+        except (BufferError, TypeError, ValueError, OverflowError) as error:
+            raise type(error)(f"asnested: column {show(name)}: {str(error).removeprefix('asnested: ')}") from error
+        if parts and len(one) != len(parts[0]):
+            raise ValueError(
+                f"asnested: column {show(name)} has {len(one)} elements, and column {show(next(iter(columns)))} has"
+                f" {len(parts[0])}; accepted: columns of one length"
+            )
+        parts.append(one)
+    fields = tuple(unwrapped(renamed(part, None)) for part in parts)
+    return make("record", len(parts[0]) if parts else 0, names=tuple(columns), parts=fields)
 
 
 def _array_of(pyarrow: Any, scalar: Any) -> Any:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.descriptor import CPU
+from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.tree import kind_of
+from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
@@ -18,13 +20,16 @@ from arrayhub.nested.array import (
     field_facts,
     is_on_host,
     make,
+    nested_of,
     part,
+    unpacked,
     wide_lists,
     with_offsets,
     with_views,
 )
 from arrayhub.nested.concatenate import in_order
 from arrayhub.nested.logical_types import decimal_type
+from arrayhub.nested.matrix import index_columns
 from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host
 
@@ -52,6 +57,48 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
     if kind_of(node).views:
         facts["parts"] = node.buffers
     return make(node.kind, len(node), **(facts | others))
+
+
+def change(x: NestedArray, dtype: Any, device: Any) -> NestedArray:
+    """Return an array whose numbers have the type `dtype`, on `device`. Return `x` itself if nothing changes."""
+    if dtype is not None:
+        x = nested_of(_cast(x, requested_dtype(dtype)))
+    return x if device is None or x.device == Device(device) else x.to_device(device)
+
+
+def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
+    """Cast the numbers of a node at any depth, except the index of a pandas frame. See `change`.
+
+    Raises
+    ------
+    TypeError
+        The elements are not numbers or times.
+    """
+    if not isinstance(node, NestedArray):
+        if casting.rank(node.dtype) is None and node.dtype.kind not in "mM":
+            raise _cast_error(node.dtype, dtype)
+        return node if satisfies(node.dtype, dtype) else casting.cast(node, dtype)
+    kind = kind_of(node)
+    if kind.packed:
+        facts = field_facts(node) | {"validity": node.validity, "bit": node.validity_offset}
+        flat = make("flat", len(node), content=unpacked(node), **facts)
+        return node if dtype == np.bool_ else _cast(flat, dtype)
+    if not (kind.chunks or kind.fields or kind.lists or kind.runs or (kind.numbers and node.meaning is None)):
+        raise _cast_error(node.type, dtype)
+    if node.extension is not None and not kind.chunks:
+        raise _cast_error(node.extension, dtype)
+    old = list(node.chunks if kind.chunks else node.children if kind.named else (node.content,))
+    skipped = index_columns(node) if kind.fields else []
+    names = node.field_names if kind.fields else [None] * len(old)
+    new = [part if name in skipped else _cast(part, dtype) for name, part in zip(names, old, strict=True)]
+    if all(part is same for part, same in zip(new, old, strict=True)):
+        return node
+    parts = iter(new)
+    return rebuild(node, lambda _: next(parts))
+
+
+def _cast_error(type_: Any, dtype: np.dtype[Any]) -> TypeError:
+    return TypeError(f"dtype: the elements are of type {type_}, and dtype is {dtype}; accepted: numbers and times")
 
 
 def identity(content: Any) -> Any:

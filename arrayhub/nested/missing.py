@@ -1,9 +1,7 @@
 """Missing values: boolean masks, filled copies, and the argument ``missing=`` of the ``as_*`` functions."""
 
 import datetime
-import functools
 import numbers
-import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 from typing import Any
@@ -12,7 +10,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU
-from arrayhub._core.errors import NARROWER, TIMES_AS_INTEGERS, show, unreadable
+from arrayhub._core.errors import show, unreadable
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import may_be_nat
 from arrayhub.array import casting
@@ -743,50 +741,42 @@ def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
 # ----------------------------------------------------------------------------------------------------- missing=
 
 
-def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, reads_host: bool, masked: bool) -> Any:
-    """Export an object, and handle its missing values as `missing` specifies, for the ``as_*`` functions.
+def resolve_missing(obj: Any, missing: Any, masked: bool) -> tuple[Any, Any]:
+    """Return `obj` as an array without missing values, and its mask for ``missing="mask"``, otherwise None.
 
-    Parameters
-    ----------
-    obj : object
-        Any object that `asnested` accepts.
-    export : callable
-        Function that exports a dense array or a NestedArray, with an argument `copy`.
-    missing : object
-        "mask", "nan" or a value, see `arrayhub.as_numpy`.
-    copy : {False, None, True}, optional
-        As in `arrayhub.as_numpy`.
-    reads_host : bool
-        Whether the library supports host memory.
-    masked : bool
-        Whether ``missing="mask"`` returns a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
+    Both arrays are USMArrays on the device of `obj`. The first is a NestedArray if it is not dense. The values are shared
+    if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records.
     """
-    as_mask = _is(missing, "mask")
     if _is_scalar(obj):
-        obj, export = _one_element(obj, copy, not as_mask), _without_dimensions(export)
+        values, mask = resolve_missing(_one_element(obj), missing, masked)
+        return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
-        return _matrix_with_missing(columns_of_frame(obj), len(obj), export, missing, copy, masked)
-    column = _imported(obj, copy, not as_mask)
+        return _matrix_and_mask(columns_of_frame(obj), len(obj), missing)
+    column = _imported(obj)
     refuse_storage(obj, column)
-    column = single_chunk(column, copy is not False or not as_mask, "missing", obj)
+    column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
-        return _matrix_with_missing(fields_of(column), len(column), export, missing, copy, masked)
-    path = "x" if column is obj else "arrayhub.asnested(x)"
-    if as_mask:
-        values, mask = _values_and_mask(column, None if copy else copy, path)
-        values = _exported(values, export, missing, copy, "x")
-        if masked:
-            return np.ma.MaskedArray(values, mask)
-        place = column.device
+        return _matrix_and_mask(fields_of(column), len(column), missing)
+    if _is(missing, "mask"):
+        values, mask = _values_and_mask(column, "x" if column is obj else "arrayhub.asnested(x)")
         mask = asarray(mask)
-        return values, export(mask if place == CPU or is_on_host(column) else mask.to_device(place), copy=copy)
-    if copy is False and not is_on_host(column):
-        raise BufferError(unreadable("missing", column.device, call="pass copy=True, which fills a host copy"))
-    filled = _filled_column(column, _NAN if _is(missing, "nan") else missing)
-    filled = _dense_or_node(filled)
-    if copy is False and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
-        copy = None
-    return _exported(filled, export, missing, copy, path)
+        return values, mask if column.device == CPU or is_on_host(column) else mask.to_device(column.device)
+    filled = _dense_or_node(_filled_column(column, _NAN if _is(missing, "nan") else missing))
+    if not is_on_host(column) and is_on_host(filled):
+        filled = filled.to_device(column.device)
+    return filled, None
+
+
+def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, reads_host: bool, masked: bool) -> Any:
+    """Export an object, and handle its missing values as `missing` specifies. `export` has an argument `copy`.
+
+    If `masked` is true, ``missing="mask"`` returns a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
+    """
+    values, mask = resolve_missing(obj, missing, masked)
+    if mask is None:
+        return export(values, copy=None if copy is False and reads_host else copy)
+    values = export(values, copy=copy)
+    return np.ma.MaskedArray(values, as_numpy(mask)) if masked else (values, export(mask, copy=copy))
 
 
 def _filled_column(column: NestedArray, value: Any) -> Any:
@@ -800,36 +790,10 @@ def _filled_column(column: NestedArray, value: Any) -> Any:
         raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
 
 
-def _exported(array: Any, export: Callable[..., Any], missing: Any, copy: Copy, path: str) -> Any:
-    """Export an array. `path` is the expression for the array in errors.
-
-    If the library rejects the element type, the error names the call that exports the elements as another type.
-    """
-    try:
-        return export(array, copy=copy)
-    except BufferError as error:
-        text, name = str(error), getattr(export, "func", export).__name__
-        why, times, _ = text.partition(TIMES_AS_INTEGERS)
-        if times:
-            masks = isinstance(missing, str)  # integers do not have NaT
-            raise BufferError(f"{why}call {call_with_cast(name, 'mask' if masks else missing, 'int64')}") from error
-        narrower = re.search(NARROWER, text)
-        if narrower:
-            raise BufferError(text.replace(narrower[0], call_with_cast(name, missing, narrower[1]))) from error
-        # Omit the advice to call `to_device`, which does not have the argument `missing`.
-        raise BufferError(named_as(path, _TO_DEVICE.sub("", text))) from error
-
-
-_TO_DEVICE = re.compile(r"call arrayhub\.to_device\(x, '[^']*'\), or ")
-
-
 def call_with_cast(name: str, missing: Any, dtype: str) -> str:
     """Return a call of the function `name` that casts elements to `dtype`, and masks or replaces missing elements."""
-    if _is(missing, "mask"):
-        values = "arrayhub.as_numpy(x, missing='mask', copy=None)"
-        return f"arrayhub.{name}({values}.astype('{dtype}'), missing='mask', copy=None)"
-    value = "'nan'" if _is(missing, "nan") else "value"
-    return f"arrayhub.{name}(arrayhub.as_numpy(x, missing={value}).astype('{dtype}'), copy=None)"
+    value = repr(missing) if isinstance(missing, str) else "value"
+    return f"arrayhub.{name}(x, missing={value}, dtype='{dtype}', copy=True)"
 
 
 def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str | None = None) -> Any:
@@ -851,7 +815,7 @@ def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, l
             raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
         missing = _NAN if _is(missing, "nan") else missing
         if _is_scalar(obj):
-            obj, export = _one_element(obj, copy, True), _without_dimensions(export)
+            return export(resolve_missing(obj, "nan" if missing is _NAN else missing, False)[0], copy=copy)
     elif _is(missing, "mask") or _is(missing, "nan"):
         raise ValueError(
             f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
@@ -859,7 +823,7 @@ def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, l
         )
     if library == "pandas" and is_frame(obj):
         obj, missing = _with_names(obj, missing)
-    filled = _filled_column(_imported(obj, copy, True), missing)
+    filled = _filled_column(_imported(obj), missing)
     if copy is False and is_on_host(filled):
         copy = None
     return export(unwrapped(nested_of(filled)), copy=copy)
@@ -888,12 +852,8 @@ def _check_labels(missing: Any, labels: list[Any]) -> None:
         raise ValueError(f"missing: the dict names the column {show(key)}; accepted: {', '.join(map(show, labels))}")
 
 
-def _matrix_with_missing(
-    columns: list[tuple[Any, Any]], length: int, export: Callable[..., Any], missing: Any, copy: Copy, masked: bool
-) -> Any:
-    """Export the columns of a table as a matrix. `missing` may be a dict of values by column name."""
-    if copy is False and _is(missing, "mask"):
-        raise BufferError("missing: the columns of a table are separate arrays; pass copy=True, which makes a matrix")
+def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any) -> tuple[Any, Any]:
+    """Return the columns of a table as a matrix, and its mask or None. `missing` may be a dict of values by name."""
     _check_labels(missing, [name for name, _ in columns])
     values, masks = [], []
     for name, column in columns:
@@ -910,12 +870,7 @@ def _matrix_with_missing(
             why = str(error).removeprefix("fill_null: ")
             raise type(error)(f"missing: column {show(name)}: {why}") from None
         values.append((name, dense_column(name, filled, "missing")))
-    copy = False if copy is False else None  # the matrix is a copy
-    rows = _exported(matrix(values, length, "missing"), export, missing, copy, "x")
-    if not masks:
-        return rows
-    mask = matrix(masks, length, "missing")
-    return np.ma.MaskedArray(rows, as_numpy(mask)) if masked else (rows, export(mask, copy=copy))
+    return matrix(values, length, "missing"), matrix(masks, length, "missing") if masks else None
 
 
 def _is(missing: Any, word: str) -> bool:
@@ -934,30 +889,22 @@ def _column(column: Any, value: Any) -> NestedArray:
             return nested_of(asarray(column, copy=None))
         except (BufferError, TypeError):
             pass
-    node = _imported(column, None, True)
+    node = _imported(column)
     refuse_storage(column, node)
     return node
 
 
-def _values_and_mask(column: NestedArray, copy: Copy, path: str) -> tuple[Any, Any]:
+def _values_and_mask(column: NestedArray, path: str) -> tuple[Any, Any]:
     """Call `values_and_mask` for ``missing="mask"``. `path` is the expression for the column in errors."""
     try:
-        return values_and_mask(column, copy)
+        return values_and_mask(column, None)
     except (BufferError, ValueError) as error:
         why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
         raise type(error)(f"missing='mask': {named_as(path, why)}") from None
 
 
-def _imported(obj: Any, copy: Copy, fills: bool) -> NestedArray:
-    node: NestedArray = obj
-    if not issubclass(type(obj), NestedArray):
-        node = nested_of(dense_or_nested(obj, _copy_of_import(copy, fills)))
-    return node
-
-
-def _copy_of_import(copy: Copy, fills: bool) -> Copy:
-    """Return the argument `copy` for an import before an export. `fills` is true if the export may copy by default."""
-    return None if fills or copy is not False else False
+def _imported(obj: Any) -> NestedArray:
+    return obj if issubclass(type(obj), NestedArray) else nested_of(dense_or_nested(obj, None))
 
 
 def _is_scalar(obj: Any) -> bool:
@@ -971,19 +918,8 @@ def _is_scalar(obj: Any) -> bool:
     return casting.rank(obj.dtype) is not None or obj.dtype.kind in "mM"
 
 
-def _one_element(obj: Any, copy: Copy, fills: bool) -> Any:
+def _one_element(obj: Any) -> Any:
     """Return a 0-d array as an array of one element, because a NestedArray has at least one dimension."""
     if issubclass(type(obj), np.ma.MaskedArray):  # `asarray` rejects masks
         return np.ma.MaskedArray(obj.data.reshape(1), np.ma.getmaskarray(obj).reshape(1))
-    return asarray(obj, copy=_copy_of_import(copy, fills)).reshape(1)
-
-
-def _without_dimensions(export: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap an export function, so that it exports an array of one element as an array without dimensions."""
-
-    @functools.wraps(getattr(export, "func", export))
-    def exported(array: Any, copy: Copy) -> Any:
-        element: Any = unwrapped(nested_of(array))
-        return export(element.reshape(()), copy=copy)
-
-    return exported
+    return asarray(obj, copy=None).reshape(1)

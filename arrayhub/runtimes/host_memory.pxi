@@ -48,7 +48,7 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
         return as_host(a)
     if a.device_.device_type == other_device:
         return a
-    raise BufferError(unreadable(library, device_name(a), library, "call arrayhub.to_host(x), or pass copy=True"))
+    raise BufferError(unreadable(library, device_name(a), library, "pass device='cpu' or copy=True, or call arrayhub.to_host(x)"))
 
 
 def host_view(Descriptor array):

@@ -7,6 +7,7 @@ from typing import Any
 from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import name_of_type, root_of, show
+from arrayhub._core.hooks import hooks
 from arrayhub.convert.functions import SparseParts
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.sparse_types import sparse_module
@@ -15,7 +16,9 @@ from arrayhub.sparse.to_device import copied, moved, to_device, to_host
 from arrayhub.sparse.validation import TRUSTED, is_on_host
 
 
-def assparse(obj: Any, /, *, copy: Copy = False, validate: bool = True) -> SparseArray:
+def assparse(
+    obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, validate: bool = True
+) -> SparseArray:
     """Import a sparse array of any library as a SparseArray, without a copy by default.
 
     Parameters
@@ -55,6 +58,9 @@ def assparse(obj: Any, /, *, copy: Copy = False, validate: bool = True) -> Spars
     >>> as_torch(x).layout
     torch.sparse_csr
     """
+    if dtype is not None or device is not None:
+        changed = hooks.change_sparse(obj, dtype, device)
+        return assparse(changed, copy=copy if changed is obj else None, validate=validate)
     parse = _known.get(type(obj)) or _find(type(obj))
     x = None
     copy = check_copy(copy, "assparse")

@@ -21,7 +21,7 @@ from arrayhub.sparse.to_device import to_host
 from arrayhub.sparse.validation import check_indices, is_on_host
 
 # Matches the call in errors about values that a library does not support, such as 64-bit values without jax_enable_x64.
-_NARROWER = re.compile(r"arrayhub\.like\(x, x, dtype='\w+'\)")
+_NARROWER = re.compile(r"arrayhub\.(?:like\(x, x|as_jax\(x), dtype='\w+'\)")
 
 
 def view_of(obj: Any) -> SparseArray | None:
@@ -62,7 +62,7 @@ def _shortest_call(x: SparseArray, verdicts: tuple[Verdict, ...], to: str | None
         return f"{call}{', copy=True' if verdicts[0].verdict == COPY else ''})"
     narrower = _NARROWER.search(verdicts[0].reason)
     if narrower:
-        return f"arrayhub.as_{to}({narrower[0]}, copy=None)"
+        return narrower[0] if to == "jax" else f"arrayhub.as_{to}({narrower[0]}, copy=None)"
     dense = asarray(np.zeros((1,) * len(x.shape), x.dtype))  # small, because a dense copy of `x` may be large
     return hooks.prepared_call("arrayhub.assparse(x).to_dense()", dense, to) or ""
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import name_of_type
+from arrayhub._core.errors import name_of_type, show
+from arrayhub._core.hooks import hooks
 from arrayhub.convert.names import sparse_library
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse
@@ -14,7 +15,7 @@ from arrayhub.sparse.rules import RULES, conform
 from arrayhub.sparse.to_device import copied_besides
 
 
-def as_scipy(obj: Any, /, *, copy: Copy = False) -> Any:
+def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
     """Return a SciPy sparse array that shares the memory of `obj`.
 
     Parameters
@@ -47,9 +48,26 @@ def as_scipy(obj: Any, /, *, copy: Copy = False) -> Any:
     >>> as_scipy(torch.eye(3).to_sparse_csr()).diagonal()
     array([1., 1., 1.], dtype=float32)
     """
+    obj, copy = _changed(obj, copy, dtype, device, missing, "as_scipy")
     if sparse_library(obj) == "scipy":
-        return obj.copy() if check_copy(copy, "as_scipy") else obj
+        return obj.copy() if copy else obj
     return give_any(obj, "scipy", copy)
+
+
+def _as_pydata_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
+    obj, copy = _changed(obj, copy, dtype, device, missing, "convert")
+    return give_any(obj, "pydata_sparse", copy)
+
+
+def _changed(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any, call: str) -> tuple[Any, Copy]:
+    """Apply `dtype` and `device` to a sparse object. Return it and the argument `copy` for its export."""
+    copy = check_copy(copy, call)
+    if missing is not None:
+        raise ValueError(f"{call}: missing is {show(missing)}; accepted: None, as sparse arrays lack missing values")
+    if dtype is None and device is None:
+        return obj, copy
+    changed = hooks.change_sparse(obj, dtype, device)
+    return changed, copy if changed is obj else None
 
 
 def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = False, matrix: bool = False) -> Any:
@@ -95,4 +113,4 @@ def _emitter(library: str, obj: Any) -> Callable[..., Any]:
 _emitters: dict[str, Callable[..., Any]] = {}
 
 # Export functions by the library's name in `convert`, for libraries without dense arrays.
-SPARSE_CONSUMERS = {"scipy": as_scipy}
+SPARSE_CONSUMERS = {"scipy": as_scipy, "pydata_sparse": _as_pydata_sparse}

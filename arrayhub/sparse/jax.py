@@ -1,10 +1,9 @@
 """jax.experimental.sparse: BCOO and BCSR, including batch dimensions and dense dimensions."""
 
-import re
 from typing import Any
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.errors import NARROWER, name_of_type, needed
+from arrayhub._core.errors import name_of_type, needed
 from arrayhub.convert.functions import as_jax, asarray
 from arrayhub.libraries.wrappers import error_at
 from arrayhub.sparse.array import SparseArray
@@ -54,8 +53,7 @@ def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
         data = as_jax(x.data, copy=copy)
     except BufferError as error:
         if "jax_enable_x64" in str(error):
-            text = re.sub(NARROWER, r"arrayhub.as_jax(arrayhub.like(x, x, dtype='\1'), copy=True)", str(error))
-            raise BufferError(text) from error
+            raise
         raise error_at("x.data", error) from error
     batch = x.batch_ndim
     canonical = is_marked_canonical(x)

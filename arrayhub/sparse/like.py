@@ -4,6 +4,7 @@ from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub.convert.functions import asarray
 from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.sparse.array import SparseArray
@@ -61,6 +62,15 @@ def sparse_like(
     return give_any(x, library, copy, matrix=cls is not None and _is_matrix(cls))
 
 
+def change(obj: Any, dtype: Any, device: Any) -> Any:
+    """Return a sparse object with values of `dtype` on `device`, or `obj` itself if nothing changes."""
+    x = assparse(obj)
+    changed = x if dtype is None or satisfies(x.dtype, requested_dtype(dtype)) else _cast(x, dtype)
+    if device is not None and changed.device != Device(device):
+        changed = changed.to_device(device)
+    return obj if changed is x else changed
+
+
 def _is_of(obj: Any, library: str, cls: type | None) -> bool:
     """Return whether an object belongs to a library, and is a matrix if and only if the model's type `cls` is a matrix.
 
@@ -78,8 +88,7 @@ def _is_matrix(cls: type) -> bool:
 
 def _cast(x: Any, dtype: Any) -> Any:
     """Return `x` with its values cast to `dtype`."""
-    data = asarray(x.data.to_host(), dtype=dtype)
-    data = data if str(x.device) == "cpu" else data.to_device(x.device)
+    data = asarray(x.data, dtype=dtype)
     facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, coords=x._coords, coords_array=x.coords_array)
     facts["state"] = x._state & SEEN
     return type(x)(x.format, x.shape, data, x.indices, x.indptr, **facts)

@@ -13,7 +13,7 @@ from arrayhub._core.descriptor import as_copy, name_of_elements
 from arrayhub._core.errors import show
 from arrayhub.array.casting import checked, converted, is_integer, rank
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import VALUES, asarray, check_values
+from arrayhub.convert.functions import asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_packed
 from arrayhub.storage.allocation import empty, type_of_model
@@ -192,11 +192,10 @@ def from_array(
     ((1, 2), True)
     """
     _known("from_array", options)
-    if dtype is not None and issubclass(type(data), VALUES):
+    if dtype is not None and element_type(dtype) is not None and data is not None:
         data = asarray(data, dtype=dtype)
     source = _closer(data, device_data, options.get("memory", "cpu"))
-    if dtype is not None and source.dtype != element_type(dtype):
-        source = transfer.astype(transfer.to_host(source), element_type(dtype))
+    source = source if dtype is None else asarray(source, dtype=dtype)
     if is_packed(source):
         raise TypeError(
             f"from_array: elements of {name_of_elements(source)} are packed into shared bytes; accepted: elements of"

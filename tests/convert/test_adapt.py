@@ -28,7 +28,7 @@ def blur(x, width=3):
     ("library", "make", "cls"),
     [
         ("torch", "rand", "Tensor"), ("pyarrow", "array", "Array"), ("pandas", "Series", "Series"),
-        ("polars", "Series", "Series"), ("xarray", "DataArray", "DataArray"), ("dpnp", "ones", "ndarray"),
+        ("polars", "Series", "Series"), ("xarray", "DataArray", "DataArray"),
     ],
 )  # fmt: skip
 def test_result_has_the_array_type_of_the_argument(library, make, cls):

@@ -65,7 +65,7 @@ def test_copies_for_other_libraries_have_native_byte_order(library, make):
     x = make()
     with pytest.raises(BufferError):
         ah.convert(x, library)
-    for copy in (True, None):
+    for copy in (True, None) if library != "dpnp" else (True,):  # only True moves the memory to a device
         made = ah.asarray(ah.convert(x, library, copy=copy))
         assert made.dtype.isnative and made.to_host().tolist() == x.tolist()
 

@@ -27,7 +27,7 @@ def test_as_jax_copies_unaligned_memory():
     assert isinstance(ah.as_jax(x, copy=None), jax.Array)
 
 
-def test_device_memory_is_copied_to_the_host():
+def test_device_memory_is_copied_to_the_host_only_on_request():
     dpnp = pytest.importorskip("dpnp")
     device = dpnp.arange(3, dtype="f4", usm_type="device")
     shared = dpnp.arange(3, dtype="f4", usm_type="shared")
@@ -36,11 +36,12 @@ def test_device_memory_is_copied_to_the_host():
         lambda x, copy: ah.convert(x, "numpy", copy=copy),
         lambda x, copy: ah.asarray(x).to_numpy(copy=copy),
     ):
-        with pytest.raises(BufferError):
-            way(device, copy=False)
-        assert way(device, copy=None).tolist() == [0, 1, 2]
-        assert way(shared, copy=None).ctypes.data == ah.asarray(shared).ptr
-    assert isinstance(ah.as_dpnp(np.ones(3), copy=None), dpnp.ndarray)
+        for copy in (False, None):
+            with pytest.raises(BufferError):
+                way(device, copy=copy)
+            assert way(shared, copy=copy).ctypes.data == ah.asarray(shared).ptr
+        assert way(device, copy=True).tolist() == [0, 1, 2]
+    assert isinstance(ah.as_dpnp(np.ones(3), copy=True), dpnp.ndarray)
 
 
 def test_functions_and_methods_with_a_copy_argument_accept_none():

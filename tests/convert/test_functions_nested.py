@@ -77,10 +77,11 @@ def works(call, x):
 
 def check(make, export, message, copy):
     """Assert that one of the calls that an error message suggests works."""
-    for argument in ("copy", "allow_readonly"):
-        if f"{argument}=True" in message and (argument != "copy" or copy is None):
+    arguments = [("allow_readonly=True", {"allow_readonly": True}), ("dtype='int64'", {"dtype": "int64", "copy": copy})]
+    for text, keywords in (*arguments, ("copy=True", {"copy": True})):
+        if text in message and keywords != {"copy": copy}:
             with contextlib.suppress(BufferError, TypeError, ValueError):
-                export(make(), **{argument: True})
+                export(make(), **keywords)
                 return
     calls = CALL.findall(message)
     assert any(works(call, make()) for call in calls), (message, calls)

@@ -21,9 +21,9 @@ SPELLINGS = [
 @pytest.mark.parametrize(("spelling", "library", "cls"), SPELLINGS)
 def test_common_spellings_of_library_names_are_accepted(spelling, library, cls):
     module = pytest.importorskip(library)
-    result = ah.convert(np.ones(3, "f4"), spelling, copy=None)
+    result = ah.convert(np.ones(3, "f4"), spelling, copy=True)
     assert isinstance(result, getattr(module, cls))
-    assert isinstance(ah.convert(np.ones(3, "f4"), getattr(module, cls), copy=None), getattr(module, cls))
+    assert isinstance(ah.convert(np.ones(3, "f4"), getattr(module, cls), copy=True), getattr(module, cls))
 
 
 @pytest.mark.parametrize(

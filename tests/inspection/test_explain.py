@@ -154,7 +154,7 @@ CALLS = [  # object, consumer, the shortest working call
     (np.zeros(3), None, "arrayhub.asarray(x)"),
     (np.zeros(3), "numpy", "arrayhub.as_numpy(x)"),
     (np.zeros(3)[::-1], "torch", "arrayhub.as_torch(x, copy=True)"),
-    (np.zeros(3), "jax", "arrayhub.as_jax(arrayhub.asarray(x, dtype='float32'), copy=None)"),
+    (np.zeros(3), "jax", "arrayhub.as_jax(x, dtype='float32')"),
     ([1, 2], None, "arrayhub.asarray(x)"),
     ([[1], [1, 2]], None, "arrayhub.asnested(x)"),
     ([1, None], None, "arrayhub.asnested(x)"),

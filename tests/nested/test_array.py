@@ -1143,7 +1143,7 @@ class Series(pl.Series):
     """A user's subclass of a polars Series."""
 
 
-@pytest.mark.parametrize("take", [ah.asarray, ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward])
+@pytest.mark.parametrize("take", [ah.asarray, ah.asnested, ah.as_arrow, ah.as_pandas, ah.as_awkward])
 @pytest.mark.parametrize(
     "make",
     [lambda s: s, lambda s: s[:0], pl.DataFrame, lambda s: pl.DataFrame({"n": range(2), "o": s}), lambda s: Series(s)],

@@ -284,8 +284,7 @@ def test_error_for_an_unsuitable_missing_argument_names_the_column(table):
         ah.as_torch(table, missing=0.5)
     with pytest.raises((BufferError, TypeError, ValueError), match="column 'a'"):
         ah.as_torch(table, missing={"b": 0.0})
-    with pytest.raises(BufferError, match="copy=True"):
-        ah.as_numpy(table, missing="mask")
+    assert ah.as_numpy(table, missing="mask").mask.any()
 
 
 @pytest.mark.parametrize(

@@ -259,5 +259,10 @@ def test_convert_accepts_types_and_modules_of_sparse_libraries():
     given = matrix()
     for to in (scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse, "scipy.sparse"):
         assert ah.convert(given, to).format == "csr"
+    for cls in (scipy.sparse.csr_array, scipy.sparse.csr_matrix):
+        assert isinstance(ah.convert(given, cls), cls)
+    with pytest.raises(TypeError, match="csr_array of this library"):
+        ah.convert(given, scipy.sparse.coo_array)
+    assert isinstance(ah.convert(given, scipy.sparse.coo_array, copy=None), scipy.sparse.coo_array)
     assert ah.convert(given, torch.sparse).layout is torch.sparse_csr
     assert ah.convert(given, ah.SparseArray).data.ptr == given.data.ctypes.data

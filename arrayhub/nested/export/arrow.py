@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from arrayhub._core.copying import Copy
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided
@@ -15,7 +15,16 @@ from arrayhub.nested.conform import with_days
 from arrayhub.nested.export.shared import device_error, export, is_chunked
 
 
-def as_arrow(obj: Any, /, *, copy: Copy = False, extension: bool = False, missing: Any = None) -> Any:
+def as_arrow(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: Any = None,
+    device: Any = None,
+    missing: Any = None,
+    extension: bool = False,
+) -> Any:
     """Return a ``pyarrow.Array`` that shares the memory of `obj`, or a ``pyarrow.ChunkedArray`` of the same chunks.
 
     A dense array is exported with the type that ``pyarrow.array`` infers from its dtype. Each dimension after the first
@@ -66,9 +75,13 @@ def as_arrow(obj: Any, /, *, copy: Copy = False, extension: bool = False, missin
     extension<arrow.bool8>
     """
     if missing is not None:
-        return hooks.with_value(obj, partial(as_arrow, extension=extension), missing, copy, "arrow")
-    needed("pyarrow", "to create its arrays")
-    return export("as_arrow", partial(to_arrow, extension=extension), obj, copy)
+        export_filled = partial(as_arrow, dtype=dtype, device=device, extension=extension)
+        return hooks.with_value(obj, export_filled, missing, copy, "arrow")
+    pyarrow = needed("pyarrow", "to create its arrays")
+    if dtype is None and device is None and isinstance(obj, (pyarrow.Array, pyarrow.ChunkedArray)):
+        if not check_copy(copy, "as_arrow"):
+            return obj
+    return export("as_arrow", partial(to_arrow, extension=extension), obj, copy, dtype, device)
 
 
 def to_arrow(array: Any, copied: bool, extension: bool = False) -> Any:

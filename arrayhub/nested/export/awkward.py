@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import VIEW, Copy, CopyForbidden, forbidden
+from arrayhub._core.copying import VIEW, Copy, CopyForbidden, check_copy, forbidden
 from arrayhub._core.errors import needed, wider_dtype
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
@@ -31,7 +31,7 @@ from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
 
 
-def as_awkward(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any:
+def as_awkward(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
     The index of a pandas DataFrame is not exported. Numbers, offsets, characters and validity bitmaps are shared. The
@@ -78,11 +78,13 @@ def as_awkward(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any:
     >>> arrayhub.as_awkward(arrayhub.asnested([[1], [2, 3]]))
     <Array [[1], [2, 3]] type='2 * var * int64'>
     """
-    needed("awkward", "to create its arrays")
+    awkward = needed("awkward", "to create its arrays")
     obj = without_index(obj)
     if missing is not None:
-        return hooks.with_value(obj, as_awkward, missing, copy, "awkward")
-    return export("as_awkward", partial(_to_awkward, obj=obj, copy=copy), obj, copy)
+        return hooks.with_value(obj, partial(as_awkward, dtype=dtype, device=device), missing, copy, "awkward")
+    if dtype is None and device is None and isinstance(obj, awkward.Array):
+        return awkward.copy(obj) if check_copy(copy, "as_awkward") else obj
+    return export("as_awkward", partial(_to_awkward, obj=obj, copy=copy), obj, copy, dtype, device)
 
 
 def _to_awkward(array: Any, copied: bool, obj: Any, copy: Copy) -> Any:

@@ -17,6 +17,7 @@ from arrayhub.nested.array import (
     nested_of,
     to_string_dtype,
 )
+from arrayhub.nested.asnested import has_variable_length
 from arrayhub.nested.concatenate import in_order, is_in_order
 from arrayhub.nested.export.shared import copied_chunk, single_chunk
 from arrayhub.nested.from_torch import as_jagged
@@ -116,16 +117,14 @@ def _need_copy(copy: bool | None, why: str) -> None:
 
 
 def torch_from(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
-    """Return a plain tensor of numbers, or a jagged tensor of lists of variable length.
-
-    If `copy` is true, records and lists of fixed length also become a plain tensor.
-    """
+    """Return a jagged tensor of lists of variable length, and a plain tensor of other types."""
     x = single_chunk(x, copy, "torch")
     kind = kind_of(x)
     if kind.numbers and x.null_count == 0:
         _check_logical(x, "torch")
         return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
-    if kind.indices or kind.runs or (not x.null_count and (kind.packed or (copy and (kind.fields or kind.width)))):
+    is_dense = kind.packed or kind.width or (copy and kind.fields)
+    if kind.indices or kind.runs or (not x.null_count and is_dense and not has_variable_length(x)):
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
     x = copied_chunk(x) if copy else x  # a copy of list views is in order
     if kind.sizes and isinstance(x.content, USMArray) and is_on_host(x) and not x.null_count:

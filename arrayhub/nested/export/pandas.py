@@ -6,6 +6,8 @@ from itertools import repeat
 from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
+from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PACKED_BOOLEANS, needed
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
@@ -24,7 +26,7 @@ from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
 
 
-def as_pandas(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any:
+def as_pandas(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
     """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records or of a matrix.
 
     The type of `obj` determines the result and the types of its columns:
@@ -78,16 +80,18 @@ def as_pandas(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any:
     pandas = needed("pandas", "to create its arrays")
     name = name_of(obj)
     if missing is not None:
-        made = hooks.with_value(without_index(obj), as_pandas, missing, copy, "pandas")
+        export_filled = partial(as_pandas, dtype=dtype, device=device)
+        made = hooks.with_value(without_index(obj), export_filled, missing, copy, "pandas")
         if isinstance(obj, (pandas.Series, pandas.DataFrame)):
             made.index = obj.index
         if isinstance(obj, pandas.DataFrame):
             made.columns = obj.columns
     else:
         column = _of_pandas(pandas, obj)
-        if column is not None:
+        if column is not None and (device is None or Device(device) == CPU):
+            column = column if dtype is None else column.astype(requested_dtype(dtype))
             return column.copy() if check_copy(copy, "as_pandas") else column
-        made = export("as_pandas", partial(_to_pandas, obj=obj), obj, copy)
+        made = export("as_pandas", partial(_to_pandas, obj=obj), obj, copy, dtype, device)
     if name is not None and isinstance(made, pandas.Series):
         made.name = name
     return made

@@ -1,11 +1,12 @@
 """Export to polars: `as_polars`."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import Copy
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
@@ -22,7 +23,7 @@ from arrayhub.nested.export.arrow import need_arrow
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
 
 
-def as_polars(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any:
+def as_polars(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
     """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records.
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
@@ -73,10 +74,18 @@ def as_polars(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any:
     """
     polars = needed("polars", "to create its arrays")
     name = name_of(obj)
-    if missing is None:
-        made = export("as_polars", _to_polars, without_index(obj), copy)
+    if missing is not None:
+        export_filled = partial(as_polars, dtype=dtype, device=device)
+        made = hooks.with_value(without_index(obj), export_filled, missing, copy, "polars")
+    elif (
+        dtype is None
+        and device is None
+        and isinstance(obj, (polars.Series, polars.DataFrame))
+        and not check_copy(copy, "as_polars")
+    ):
+        return obj
     else:
-        made = hooks.with_value(without_index(obj), as_polars, missing, copy, "polars")
+        made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device)
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
 
 

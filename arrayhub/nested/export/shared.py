@@ -13,15 +13,22 @@ from arrayhub.convert.names import sparse_library
 from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk, unwrapped
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
+from arrayhub.nested.conform import change
 
 Emit = Callable[[Any, bool], Any]  # emit(array, copied) returns an array of the library
 
 
-def export(call: str, emit: Emit, obj: Any, copy: Copy) -> Any:
+def export(call: str, emit: Emit, obj: Any, copy: Copy, dtype: Any = None, device: Any = None) -> Any:
     """Import `obj`, and return ``emit(array, copied)`` for the imported array.
 
     If tracing is active, the export is reported under the name `call`.
     """
+    if dtype is not None or device is not None:
+        copy = check_copy(copy, call)
+        array = nested_of(obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, None))
+        changed = change(array, dtype, device)
+        if changed is not array:  # the change may copy whatever `copy` says
+            obj, copy = unwrapped(changed), None
     try:
         if not tracing.is_active():
             return _exported(obj, call, emit, copy)[0]
@@ -48,7 +55,8 @@ def _exported(obj: Any, call: str, emit: Emit, copy: Copy) -> tuple[Any, Any]:
     try:
         return emit(array, False), array
     except BufferError:
-        pass
+        if not is_on_host(array):  # copy=None does not leave the device
+            raise
     array = imported(array, True, call)
     return emit(array, True), array
 
@@ -97,7 +105,7 @@ def is_chunked(array: Any) -> bool:
 
 
 def device_error(x: Any, library: str) -> BufferError:
-    return BufferError(unreadable(library, x.device, library, "call x.to_host(), or pass copy=True"))
+    return BufferError(unreadable(library, x.device, library, "pass device='cpu' or copy=True, or call x.to_host()"))
 
 
 def on_host(x: Any, library: str) -> Any:

@@ -63,6 +63,6 @@ def test_rows_that_polars_loses_are_an_error():
     source = pl.Series([["a"]], dtype=kind).append(pl.Series([[], None], dtype=kind))
     assert source.n_chunks() == 2
     assert ah.as_polars(source, copy=True).to_list() == [["a"], [], None]
-    assert ah.as_polars(source, copy=None).to_list() == [["a"], [], None]
+    assert ah.as_polars(ah.asnested(source), copy=None).to_list() == [["a"], [], None]
     with pytest.raises(BufferError, match="2 of 3 rows were lost in the import of several chunks; pass copy=True"):
-        ah.as_polars(source)
+        ah.as_polars(ah.asnested(source))

@@ -1,0 +1,458 @@
+"""Test that `asarray`, the ``as_*`` functions and `convert` give ``copy``, ``dtype``, ``device`` and ``missing`` one meaning."""
+
+import inspect
+import mmap
+from multiprocessing.shared_memory import SharedMemory
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+awkward = pytest.importorskip("awkward")
+jax = pytest.importorskip("jax")
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
+scipy_sparse = pytest.importorskip("scipy.sparse")
+torch = pytest.importorskip("torch")
+
+# The exports, with the libraries that have a dense array in host memory first.
+DENSE = ["numpy", "torch", "jax", "numba"]
+NESTED = ["arrow", "polars", "pandas", "awkward"]
+
+
+def export(x, library, **keywords):
+    return ah.convert(x, library, **keywords)
+
+
+def dtype_of(x):
+    """Return the NumPy dtype of an array of any library."""
+    x = x.dtypes.iloc[0] if isinstance(x, pandas.DataFrame) else x
+    return ah.asarray(x, copy=None).dtype if not isinstance(x, (np.dtype, pandas.ArrowDtype)) else x
+
+
+# ------------------------------------------------------------------------------------------------------------- signatures
+
+FUNCTIONS = [ah.asarray, ah.convert, *(getattr(ah, name) for name in dir(ah) if name.startswith("as_") and name != "as_mpi")]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_imports_and_exports_take_the_same_keywords(function):
+    parameters = inspect.signature(function).parameters
+    assert parameters["copy"].default is False
+    for name in ("dtype", "device", "missing"):
+        assert parameters[name].default is None and parameters[name].kind is inspect.Parameter.KEYWORD_ONLY, name
+
+
+# ------------------------------------------------------------------------------------------------------------------ dtype
+
+FRAME = pandas.DataFrame({"a": [1, 2], "b": [0.5, 1.5], "c": [True, False]})
+DTYPES = {  # spellings of float32
+    "string": "float32",
+    "short": "f4",
+    "numpy": np.float32,
+    "dtype": np.dtype("f4"),
+    "torch": torch.float32,
+    "jax": jax.numpy.float32,
+    "polars": polars.Float32,
+    "pyarrow": pyarrow.float32(),
+    "pandas": pandas.Float32Dtype(),
+}
+SOURCES = {
+    "ndarray": np.arange(6.0).reshape(2, 3),
+    "reversed ndarray": np.arange(6.0)[::-1],
+    "big-endian ndarray": np.arange(3, dtype=">i4"),
+    "object ndarray": np.array([[1, 2.5], [True, 4]], object),
+    "tensor": torch.arange(3),
+    "jax": jax.numpy.arange(3),
+    "Series": pandas.Series([1, 2]),
+    "frame of several types": FRAME,
+    "polars frame": polars.DataFrame({"a": [1, 2], "b": [0.5, 1.5]}),
+    "Table": pyarrow.table({"a": [1, 2], "b": [0.5, 1.5]}),
+    "chunks": pyarrow.chunked_array([[1, 2], [3]]),
+    "booleans of Arrow": pyarrow.array([True, False]),
+    "list": [[1, 2], [3, 4]],
+    "number": 7,
+    "range": range(3),
+    "read-only": np.broadcast_to(np.float64(3), (2, 2)),
+}
+
+
+@pytest.mark.parametrize("copy", [False, None, True])
+@pytest.mark.parametrize("library", ["arrayhub", *DENSE])
+@pytest.mark.parametrize("source", SOURCES)
+def test_dtype_converts_every_source_for_every_dense_library(source, library, copy):
+    x = SOURCES[source]
+    made = export(x, library, dtype="float32", copy=copy)
+    assert ah.asarray(made).dtype == "f4"
+    expected = np.asarray(x.to_pandas() if hasattr(x, "to_pandas") else x).astype("f4")
+    assert np.array_equal(ah.as_numpy(made), expected)
+
+
+@pytest.mark.parametrize("library", NESTED)
+@pytest.mark.parametrize("source", ["reversed ndarray", "tensor", "Series", "chunks", "booleans of Arrow", "list"])
+def test_dtype_converts_for_libraries_of_columns(source, library):
+    x = SOURCES[source]
+    made = export(x, library, dtype="float32")
+    assert "float" in str(ah.asnested(made).type) and "32" in str(ah.asnested(made).type)
+    assert ah.asnested(made).to_list() == ah.asnested(export(x, "numpy", dtype="float32")).to_list()
+
+
+@pytest.mark.parametrize("spelling", DTYPES)
+def test_dtype_takes_the_types_of_every_library(spelling):
+    for library in ("numpy", "torch", "jax", "polars"):
+        assert ah.asarray(export(np.arange(3), library, dtype=DTYPES[spelling])).dtype == "f4"
+    assert ah.asarray(FRAME, dtype=DTYPES[spelling]).dtype == "f4"
+
+
+def test_dtype_wraps_as_astype_does():
+    for library in ("numpy", "torch", "arrayhub"):
+        assert ah.as_numpy(export(np.array([300, -1]), library, dtype="uint8")).tolist() == [44, 255]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "arrayhub", "numba"])
+def test_memory_is_shared_if_dtype_and_device_change_nothing(library):
+    x = np.arange(3.0)
+    for keywords in (dict(dtype="f8"), dict(device="cpu"), dict(dtype=torch.float64, device="cpu")):
+        assert ah.asarray(export(x, library, **keywords)).ptr == x.ctypes.data
+        assert ah.asarray(export(x, library, copy=True, **keywords)).ptr != x.ctypes.data
+
+
+def test_dtype_converts_rows_of_different_lengths():
+    for x in ([[1, 2], [3]], pyarrow.array([[1, 2], [3]]), awkward.Array([[1, 2], [3]]), polars.Series([[1, 2], [3]])):
+        made = ah.as_torch(x, dtype=torch.float32)
+        assert made.is_nested and made.dtype == torch.float32
+        assert ah.as_arrow(x, dtype="f4").type.value_type == pyarrow.float32()
+    with pytest.raises(TypeError, match="dtype"):
+        ah.as_arrow(["a"], dtype="f4")
+
+
+def test_dtype_of_labelled_data_keeps_the_labels():
+    series = pandas.Series([1, 2], index=["a", "b"], name="n")
+    made = ah.as_pandas(series, dtype="f4")
+    assert made.dtype == "f4" and made.index.tolist() == ["a", "b"] and made.name == "n"
+    frame = ah.as_pandas(pandas.DataFrame({"u": [1, 2]}, index=["a", "b"]), dtype="f4")
+    assert frame.dtypes.tolist() == [np.dtype("f4")] and frame.index.tolist() == ["a", "b"]
+    made = ah.as_polars(polars.DataFrame({"u": [1, 2]}), dtype=polars.Float32)
+    assert made.schema == {"u": polars.Float32}
+
+
+@pytest.mark.parametrize("library", ["scipy", "torch", "jax"])
+def test_dtype_converts_sparse_arrays(library):
+    x = scipy_sparse.random_array((4, 3), density=0.5, format="csr")
+    made = export(x, library, dtype="float32", copy=None)
+    assert ah.asarray(ah.assparse(made).data).dtype == "f4"
+
+
+# ----------------------------------------------------------------------------------------------------------------- device
+
+
+def on_device(values):
+    pytest.importorskip("dpctl")
+    return ah.to_device(values, "oneapi:0")
+
+
+@pytest.mark.parametrize("copy", [False, None, True])
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "numba", "arrow", "polars", "pandas", "awkward"])
+def test_device_moves_whatever_copy_says(library, copy):
+    x = on_device(np.arange(3.0, dtype="f4"))
+    assert ah.as_numpy(export(x, library, device="cpu", copy=copy), copy=None).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "numba", "arrow", "polars", "pandas", "awkward"])
+def test_a_device_is_left_only_on_request(library):
+    x = on_device(np.arange(3.0, dtype="f4"))
+    for copy in (False, None):
+        with pytest.raises(BufferError, match="device='cpu'|to_host"):
+            export(x, library, copy=copy)
+    assert ah.as_numpy(export(x, library, copy=True), copy=None).tolist() == [0, 1, 2]
+
+
+def test_host_memory_reaches_a_device_only_on_request():
+    dpnp = pytest.importorskip("dpnp")
+    on_device(np.ones(1))
+    x = np.arange(3.0)
+    for copy in (False, None):
+        with pytest.raises(BufferError, match="device=.*copy=True"):
+            ah.as_dpnp(x, copy=copy)
+    for made in (ah.as_dpnp(x, copy=True), ah.as_dpnp(x, device="oneapi:0"), ah.as_dpnp(x, device="oneapi:0", dtype="f4")):
+        assert isinstance(made, dpnp.ndarray) and dpnp.asnumpy(made).tolist() == [0, 1, 2]
+    narrow = ah.as_dpnp(ah.as_dpnp(x, copy=True), dtype="f4")
+    assert narrow.dtype == "f4" and dpnp.asnumpy(narrow).tolist() == [0, 1, 2]
+
+
+# ---------------------------------------------------------------------------------------------------------------- missing
+
+
+@pytest.mark.parametrize("library", ["arrayhub", *DENSE])
+def test_missing_and_dtype_together(library):
+    x = pandas.DataFrame({"a": pandas.array([1, None], "Int64"), "b": [0.5, 1.5]})
+    made = ah.as_numpy(export(x, library, missing="nan", dtype="f4"))
+    assert made.dtype == "f4" and np.array_equal(made, [[1, 0.5], [np.nan, 1.5]], equal_nan=True)
+    assert ah.as_numpy(export(pyarrow.array([1, None]), library, missing=7, dtype="f4")).tolist() == [1, 7]
+
+
+def test_mask_keeps_its_type_beside_dtype():
+    x = pyarrow.array([1, None])
+    values, mask = ah.as_torch(x, missing="mask", dtype=torch.float32, copy=None)
+    assert (values.dtype, mask.dtype, mask.tolist()) == (torch.float32, torch.bool, [False, True])
+    masked = ah.as_numpy(x, missing="mask", dtype="f4")
+    assert masked.dtype == "f4" and masked.tolist() == [1, None]
+
+
+def test_asarray_takes_missing():
+    assert ah.asarray([1, None, 3], missing=0).tolist() == [1, 0, 3]
+    assert ah.asarray(pyarrow.array([1, None]), missing=7).tolist() == [1, 7]
+    assert ah.asarray(polars.Series([1.5, None]), missing=0).tolist() == [1.5, 0]
+
+
+# ------------------------------------------------------------------------------------- lazy conjugate and negative bits
+
+
+@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize("library", ["arrayhub", "numpy", "jax", "numba"])
+def test_lazy_bits_of_torch_are_resolved_by_copies(library, copy):
+    t = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex64).conj()
+    assert ah.as_numpy(export(t, library, copy=copy)).tolist() == [1 - 2j, 3 + 1j]
+    assert ah.as_numpy(export(t.imag, library, copy=copy)).tolist() == [-2, 1]
+    with pytest.raises(BufferError, match="resolve_conj"):
+        export(t, library, copy=False)
+    assert ah.as_numpy(export(t, library, dtype="complex128" if library != "jax" else "complex64")).tolist() == [1 - 2j, 3 + 1j]
+
+
+def test_a_tensor_that_requires_a_gradient_is_refused_by_other_libraries():
+    for copy in (False, None, True):
+        with pytest.raises(BufferError, match="detach"):
+            ah.as_numpy(torch.ones(2, requires_grad=True), copy=copy)
+
+
+# --------------------------------------------------------------------------------------------------------- identity
+
+UNCHANGED = {
+    "torch": [
+        torch.ones(2), torch.ones(2, requires_grad=True), torch.nn.Parameter(torch.ones(2)), torch.ones(2).conj(),
+        torch.eye(2).to_sparse(), torch.ones(3)[::2], torch.tensor([1 + 1j]).conj(),
+        torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged),
+    ],
+    "jax": [jax.numpy.ones(2)],
+    "numpy": [np.ones(2), np.ones((2, 2))[::-1], np.ones(2, ">f4"), np.broadcast_to(1.0, (2, 2))],
+    "pandas": [pandas.Series([1, None]), pandas.DataFrame({"a": [1], "b": ["x"]})],
+    "polars": [polars.Series([1, None]), polars.DataFrame({"a": [1]}), polars.Series(["a"])],
+    "arrow": [pyarrow.array([1, None]), pyarrow.array(["a"]), pyarrow.chunked_array([[1], [2]])],
+    "awkward": [awkward.Array([[1], [2, 3]])],
+    "arrayhub": [ah.asarray(np.ones(2))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("library", UNCHANGED)
+def test_objects_of_the_library_are_returned_unchanged(library):
+    for x in UNCHANGED[library]:
+        for copy in (False, None):
+            assert export(x, library, copy=copy) is x
+            if library != "arrayhub":
+                assert getattr(ah, f"as_{library}")(x, copy=copy) is x
+                assert ah.convert(x, type(x), copy=copy) is x
+        assert export(x, library, copy=True) is not x
+
+
+def test_tracers_are_returned_unchanged():
+    seen = []
+    assert jax.jit(lambda x: seen.append(ah.as_jax(x) is x) or x * 2)(jax.numpy.ones(2)).tolist() == [2, 2]
+    assert jax.grad(lambda x: ah.as_jax(x).sum())(jax.numpy.ones(2)).tolist() == [1, 1]
+    assert seen == [True]
+
+
+def test_a_copy_of_a_tensor_stays_in_the_graph():
+    t = torch.ones(2, requires_grad=True)
+    ah.as_torch(t, copy=True).sum().backward()
+    assert t.grad.tolist() == [1, 1]
+
+
+def test_a_sparse_array_of_the_library_is_returned_unchanged():
+    x = scipy_sparse.eye_array(3)
+    assert ah.as_scipy(x) is x and ah.convert(x, "scipy") is x and ah.as_scipy(x, copy=True) is not x
+
+
+# ------------------------------------------------------------------------------------------------------ bytes and objects
+
+PACKED = np.array([1.5, -2.0], "f4").tobytes()
+
+
+def shared(data):
+    block = SharedMemory(create=True, size=len(data))
+    block.buf[: len(data)] = data
+    block.unlink()
+    return block
+
+
+def mapped(data):
+    memory = mmap.mmap(-1, len(data))
+    memory.write(data)
+    return memory
+
+
+UNTYPED = {
+    "bytes": bytes,
+    "bytearray": bytearray,
+    "memoryview": memoryview,
+    "memoryview of chars": lambda data: memoryview(data).cast("c"),
+    "mmap": mapped,
+    "shared memory": shared,
+    "pyarrow.Buffer": pyarrow.py_buffer,
+}
+
+
+@pytest.mark.parametrize("source", UNTYPED)
+def test_bytes_with_a_wider_dtype_raise_and_name_view(source):
+    x = UNTYPED[source](PACKED)
+    calls = [ah.asarray, ah.as_numpy, ah.as_torch, lambda x, **keywords: ah.convert(x, "jax", **keywords), ah.from_array]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"arrayhub\.asarray\(x\)\.view\('f4'\)"):
+            call(x, dtype="f4")
+    assert ah.asarray(x).view("f4").tolist()[:2] == [1.5, -2]
+    if source != "memoryview of chars":
+        assert ah.asarray(x, dtype="i1").tolist()[:8] == np.frombuffer(PACKED, "i1").tolist()
+
+
+OBJECTS = {
+    "one dimension": np.array([1, 2.5], object),
+    "two dimensions": np.array([[1, 2.5, True], [3, 4.5, False]], object),
+    "three dimensions": np.ones((2, 2, 2)).astype(object),
+    "no dimension": np.array(3, object),
+    "integers": np.array([1, 2], object),
+    "complex": np.array([1j, 2], object),
+}
+
+
+@pytest.mark.parametrize("library", ["arrayhub", *DENSE])
+@pytest.mark.parametrize("case", OBJECTS)
+def test_object_arrays_of_numbers_behave_as_lists(case, library):
+    x = OBJECTS[case]
+    for keywords in (dict(copy=None), dict(copy=True), dict(dtype="c8")):
+        keywords = dict(dtype="c8", **keywords) if library == "jax" and "dtype" not in keywords else keywords
+        made = ah.asarray(export(x, library, **keywords))
+        expected = np.array(x.tolist(), keywords.get("dtype"))
+        assert made.shape == x.shape and made.dtype == expected.dtype and np.array_equal(ah.as_numpy(made), expected)
+    with pytest.raises(TypeError):
+        export(x, library)
+
+
+def test_object_arrays_of_lists_behave_as_lists():
+    rows = np.empty(2, object)
+    rows[:] = [[1, 2], [3, 4]]
+    assert ah.as_torch(rows, copy=True).shape == (2, 2)
+    rows[:] = [[1, 2], [3]]
+    assert ah.as_torch(rows, copy=True).is_nested
+
+
+LISTS = {
+    "pyarrow": lambda rows: pyarrow.array(rows),
+    "chunks": lambda rows: pyarrow.chunked_array([rows]),
+    "polars": lambda rows: polars.Series(rows),
+    "awkward": lambda rows: awkward.Array(rows),
+    "NestedArray": lambda rows: ah.asnested(rows),
+    "Series": lambda rows: pandas.Series(rows, dtype=pandas.ArrowDtype(pyarrow.list_(pyarrow.int64()))),
+}
+
+
+@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize("producer", LISTS)
+def test_lists_of_variable_length_always_become_a_jagged_tensor(producer, copy):
+    for rows in ([[1, 2], [3, 4]], [[1, 2], [3]]):
+        t = ah.as_torch(LISTS[producer](rows), copy=copy)
+        assert t.is_nested and [row.tolist() for row in t.unbind()] == rows
+
+
+def test_lists_of_a_fixed_length_always_become_a_dense_tensor():
+    fixed = pyarrow.array([[1, 2], [3, 4]], pyarrow.list_(pyarrow.int64(), 2))
+    for x in (fixed, polars.Series([[1, 2], [3, 4]], dtype=polars.Array(polars.Int64, 2)), ah.asnested(fixed)):
+        for copy in (None, True):
+            assert ah.as_torch(x, copy=copy).tolist() == [[1, 2], [3, 4]] and not ah.as_torch(x, copy=copy).is_nested
+
+
+# ------------------------------------------------------------------------------------------------ convert to a class
+
+CLASSES = {
+    pyarrow.Array: np.arange(3.0),
+    pyarrow.DoubleArray: np.arange(3.0),
+    pyarrow.ChunkedArray: np.arange(3.0),
+    pyarrow.Tensor: np.arange(6.0).reshape(2, 3),
+    pyarrow.FixedShapeTensorArray: np.arange(6.0).reshape(2, 3),
+    pyarrow.Table: np.arange(6.0).reshape(2, 3),
+    pyarrow.RecordBatch: np.arange(6.0).reshape(2, 3),
+    pandas.Series: np.arange(3.0),
+    pandas.DataFrame: np.arange(6.0).reshape(2, 3),
+    pandas.Index: np.arange(3.0),
+    pandas.DatetimeIndex: np.arange(3).astype("M8[us]"),
+    polars.Series: np.arange(3.0),
+    polars.DataFrame: np.arange(6.0).reshape(2, 3),
+    polars.LazyFrame: np.arange(6.0).reshape(2, 3),
+    np.ndarray: torch.arange(3),
+    np.matrix: torch.ones(2, 3),
+    np.ma.MaskedArray: torch.ones(2, 3),
+    torch.Tensor: np.arange(3.0),
+    torch.nn.Parameter: np.arange(3.0),
+    jax.Array: np.arange(3, dtype="f4"),
+    awkward.Array: np.arange(3.0),
+    ah.USMArray: np.arange(3.0),
+    ah.NestedArray: np.arange(3.0),
+}
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__.partition('.')[0]}.{cls.__name__}")
+def test_convert_gives_an_instance_of_the_class(cls):
+    x = CLASSES[cls]
+    made = ah.convert(x, cls, copy=None)
+    assert isinstance(made, cls)
+    assert ah.convert(made, cls) is made
+    for source in (polars.Series([1.0, 2.0]), pandas.Series([1.0, 2.0]), [1.0, 2.0], np.ones((2, 2))):
+        try:
+            made = ah.convert(source, cls, copy=None, dtype="f4" if cls is jax.Array else None)
+        except (BufferError, TypeError, ValueError):
+            continue
+        assert isinstance(made, cls)
+
+
+NO_INSTANCE = [
+    (pyarrow.Int64Array, np.arange(3.0)), (pandas.DatetimeIndex, np.arange(3.0)), (pandas.CategoricalIndex, np.arange(3.0)),
+    (np.float64, np.arange(3.0)), (pandas.arrays.IntegerArray, np.arange(3.0)), (np.matrix, np.ones((2, 2, 2))),
+    (pandas.RangeIndex, [1.0, 5.0]), (scipy_sparse.csr_array, np.ones(3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cls", "x"), NO_INSTANCE, ids=lambda value: getattr(value, "__name__", ""))
+def test_convert_raises_if_it_cannot_give_an_instance_of_the_class(cls, x):
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        ah.convert(x, cls, copy=None)
+
+
+# ---------------------------------------------------------------------------------------------------- dict of columns
+
+
+def columns():
+    return {"a": torch.arange(2), "b": [0.5, 1.5], "c": np.array([True, False]), "d": ["x", "y"]}
+
+
+def test_a_dict_of_columns_is_a_table():
+    expected = [{"a": 0, "b": 0.5, "c": True, "d": "x"}, {"a": 1, "b": 1.5, "c": False, "d": "y"}]
+    assert ah.asnested(columns()).to_list() == expected
+    assert ah.as_polars(columns()).to_dicts() == expected
+    assert ah.as_pandas(columns()).to_dict("records") == expected
+    assert ah.as_arrow(columns()).to_pylist() == expected
+    assert ah.convert(columns(), pyarrow.Table).to_pylist() == expected
+    assert ah.convert(columns(), polars.DataFrame).columns == ["a", "b", "c", "d"]
+
+
+def test_columns_of_a_dict_are_shared():
+    x = np.arange(3.0)
+    assert ah.asnested({"a": x})["a"].ptr == x.ctypes.data
+
+
+def test_error_for_a_dict_names_the_key():
+    with pytest.raises(ValueError, match="'b'.*3.*2"):
+        ah.as_polars({"a": [1, 2], "b": [1, 2, 3]})
+    with pytest.raises(TypeError, match="'b'"):
+        ah.asnested({"a": [1, 2], "b": object()})
+    with pytest.raises(TypeError, match="3"):
+        ah.asnested({3: [1, 2]})
