@@ -273,7 +273,7 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
 
     If `obj` itself is a copy, or wraps a copy, the flag COPIED does not mean that the import has made a copy.
     """
-    if not a.flags_ & COPIED or a is obj:
+    if not a.flags_ & COPIED or isinstance(obj, Descriptor):
         return False
     from arrayhub.libraries.wrappers import unwraps
 

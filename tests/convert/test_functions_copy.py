@@ -37,6 +37,15 @@ def test_is_copy_is_true_for_copies_and_their_views(make):
     assert ah.asarray(a, copy=False) is a  # is_copy does not mean that this call copies
 
 
+def test_copies_are_imported_with_a_stream():
+    """With `stream`, the result is a new USMArray of the same memory."""
+    dpctl = pytest.importorskip("dpctl")
+    x = ah.to_device(np.arange(3.0), dpctl.SyclQueue())
+    assert x.is_copy
+    for call in (ah.asarray, ah.from_dlpack, lambda x, **named: ah.asarray(x, dtype="f8", device=x.device, **named)):
+        assert call(x, stream=dpctl.SyclQueue(), copy=False).ptr == x.ptr
+
+
 @pytest.mark.parametrize(
     "make",
     [
