@@ -205,9 +205,8 @@ cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
     if spec.queue != NULL or spec.queue_ref != NULL:
         raise interface_error(NAME, "device", (kind, spec.device.device_id), f"{<int> kDLOneAPI} with a queue")
     if kind in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
-        cuda.locate(a)      # without a driver, the device of the spec is not checked
-        if not cuda.has_device():
-            a.device_ = DLDevice(kind, spec.device.device_id)
+        a.device_ = DLDevice(kind, spec.device.device_id)
+        cuda.locate(a)      # without a driver or elements, the device of the spec is not checked
         cuda.check_handle(<intptr_t> spec.stream)
         a.stream_ = spec.stream
         return 0

@@ -46,8 +46,8 @@ from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
     PER_THREAD_STREAM,
     consumer_ready,
+    device_at,
     has_device,
-    locate,
     locate_start,
 )
 
@@ -270,6 +270,11 @@ def on_memory(Descriptor model, memory, order):
     a.data_ = <char*> <size_t> memory.ptr
     cdef bint pinned = not hasattr(memory, "device_id")
     a.device_ = DLDevice(kDLCUDAHost, 0) if pinned else DLDevice(kDLCUDA, memory.device_id)
+    cdef DLDevice found
+    if not pinned and has_device():      # ask about the memory, not about the elements, of which there may be none
+        found = device_at(<size_t> a.data_)
+        if found.device_type != 0:
+            a.device_ = found
     a.usm_type_ = NOT_USM
     a.stream_ = NULL
     a.producer_ = None
@@ -279,8 +284,6 @@ def on_memory(Descriptor model, memory, order):
     if not a.flags_ & PACKED:
         compact(a, model, order)
         seal(a)
-        locate(a)
-        a.block_.device_ = a.device_
     if not pinned:
         set_stream(a, _current_stream(memory.device_id))
     return a

@@ -23,7 +23,15 @@ from arrayhub._core.dtypes cimport NO_DLPACK
 from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport kDLInt, kDLUInt
 from arrayhub.libraries.known cimport library
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, NO_STREAM, remember_handle, stream_handle
+from arrayhub.runtimes.cuda cimport (
+    LEGACY_STREAM,
+    NO_STREAM,
+    enter_device,
+    has_devices,
+    leave,
+    remember_handle,
+    stream_handle,
+)
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, first_line, needed
@@ -67,6 +75,7 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
     The caller then tries the usual path, which reports the error.
     """
     cdef intptr_t handle
+    cdef bint pushed
     cdef PyObject* to_capsule = seen(&_to_capsule)
     if to_capsule == NULL:
         jaxlib = sys.modules.get("jaxlib._jax") or sys.modules.get("jaxlib.xla_extension")
@@ -82,7 +91,12 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
         # Export a single shard instead of the array. Otherwise, if the array was deleted, the release of its capsule would
         # end the process (jaxlib 0.11).
         handle = order_of(stream)
-        return on_gpu(obj, stream, handle, (<object> to_capsule)(obj.addressable_data(0), stream=handle))
+        pushed = enter_device_of(obj)
+        try:
+            capsule = (<object> to_capsule)(obj.addressable_data(0), stream=handle)
+        finally:
+            leave(pushed)
+        return on_gpu(obj, stream, handle, capsule)
     except PASSES_ON:
         raise
     except Exception:      # the private name is missing, or the array was deleted or is on several devices
@@ -112,11 +126,22 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
 cdef Descriptor parse_on_device(object obj, object stream, str platform):
     """Import a ``jax.Array`` through DLPack. On a GPU, pass an actual stream, because jax rejects -1."""
     cdef intptr_t handle
+    cdef bint pushed
     if platform == "cpu":
         return dlpack.parse(obj, None)
     write_int(&_on_gpu, True)
     handle = order_of(stream)
-    return on_gpu(obj, stream, handle, obj.__dlpack__(stream=handle))
+    pushed = enter_device_of(obj)
+    try:
+        capsule = obj.__dlpack__(stream=handle)
+    finally:
+        leave(pushed)
+    return on_gpu(obj, stream, handle, capsule)
+
+
+cdef bint enter_device_of(object obj) except -1:
+    """Call `enter_device` for the device of a jax array: its export makes this device current, and does not restore another."""
+    return enter_device(obj.__dlpack_device__()[1]) if has_devices() else False
 
 
 cdef intptr_t order_of(object stream) except? -1:
@@ -246,7 +271,11 @@ cdef object emit(Descriptor a, bint may_copy):
 
 
 cdef object export(Descriptor a, bint copied, bint allow_readonly):
-    return emit(a, copied)
+    cdef bint pushed = enter_device(a.device_.device_id) if a.device_.device_type == kDLCUDA else False
+    try:
+        return emit(a, copied)
+    finally:
+        leave(pushed)
 
 
 library("jax").set_importer(0, parse, parse)

@@ -55,6 +55,7 @@ cdef Driver* driver_for(int device) except NULL
 cdef int check(int error, str call) except -1
 cdef Context primary_context(int device) except NULL
 cdef bint enter(intptr_t stream, int device) except -1
+cdef bint has_devices() except -1
 cdef bint enter_device(long long device) except -1
 cdef void leave(bint pushed) noexcept nogil
 cdef int device_of(intptr_t stream) except -1

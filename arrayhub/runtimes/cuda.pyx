@@ -198,11 +198,20 @@ cdef bint enter(intptr_t stream, int device) except -1:
     return True
 
 
+cdef bint has_devices() except -1:
+    """Return whether this process can use several devices."""
+    return has_device() and _devices > 1 and _process == getpid()
+
+
 cdef bint enter_device(long long device) except -1:
-    """Make the context of a device current, as `enter` does. Do nothing if the machine does not have several devices."""
-    if not has_device() or _devices < 2 or not 0 <= device < _devices or _process != getpid():
+    """Push the context of a device for a call of a library. Return whether `leave` must restore the previous context.
+
+    The context is pushed even if it is current, because jax replaces the current context. With one device, do nothing.
+    """
+    if not has_devices() or not 0 <= device < _devices:
         return False
-    return enter(LEGACY_STREAM, <int> device)
+    check(_driver.context_push(primary_context(<int> device)), "cuCtxPushCurrent")
+    return True
 
 
 cdef bint enter_to_wait(intptr_t stream, int device) except -1:
@@ -243,7 +252,7 @@ cdef int device_of(intptr_t stream) except -1:
 cdef int locate(Descriptor a) except -1:
     """Set the device of a sealed array: the kind of memory (device, managed or pinned host) and the ordinal.
 
-    The driver is queried for the first and the last byte of the array. The array is on device 0 in three cases: without a
+    The driver is queried for the first and the last byte of the array. The device does not change in three cases: without a
     driver, without elements, and for addresses that the driver does not know, if kernels can access all host memory.
 
     Raises
@@ -254,7 +263,6 @@ cdef int locate(Descriptor a) except -1:
     cdef Py_ssize_t low, high
     cdef DLDevice first, last
     extent(a, &low, &high)
-    a.device_ = DLDevice(kDLCUDA, 0)
     if high == low or not has_device():
         return 0
     first = device_at(<uint64_t> (a.data_ + low))
