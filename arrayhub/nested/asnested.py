@@ -14,7 +14,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
-from arrayhub.convert.functions import asarray
+from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.libraries.wrappers import named_as, unwraps
@@ -35,6 +35,7 @@ from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.matrix import from_frame
+from arrayhub.runtimes.host import is_host_readable
 
 _is_series_or_frame = derived_from("pandas", "Series", "DataFrame")
 _is_index = derived_from("pandas", "Index")
@@ -347,7 +348,10 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return column
     if issubclass(cls, VALUES):
         forbidden(copy, "asnested", "values do not have memory to view")
-    return nested_of(_with_a_dimension(asarray(obj, copy=False if copy is VIEW else copy)))
+    array = _with_a_dimension(asarray(obj, copy=False if copy is VIEW else copy))
+    if (array.dtype.kind in "SU" or array.dtype.names is not None) and is_host_readable(array):
+        return from_numpy(as_numpy(array), copy)
+    return nested_of(array)
 
 
 def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:

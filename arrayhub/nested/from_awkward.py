@@ -1,6 +1,7 @@
 """Import awkward arrays from their layout, because awkward exports Arrow data only if pyarrow is installed."""
 
 import json
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,10 @@ from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_
 
 # Start of the `meaning` of a record. The parameters of the record, such as its name, follow as JSON.
 AWKWARD_TUPLE, AWKWARD_RECORD = "awkward.tuple:", "awkward.record:"
+
+# Metadata of Arrow's schema for the characters of awkward that are not part of a string: one pair of lengths and bytes.
+CHARACTERS = {name: struct.pack("=ii13si4s", 1, 13, b"awkward.array", 4, name.encode()) for name in ("char", "byte")}
+_NULLABLE = 2  # ARROW_FLAG_NULLABLE
 
 _is_array = derived_from("awkward", "Array")
 
@@ -46,6 +51,12 @@ def _walk(layout: Any, copy: bool | None) -> Any:
             " Pass a part of the array, such as the field x['name'] of records"
         )
     return importer(layout, copy)
+
+
+def _numbers(layout: Any, copy: bool | None) -> Any:
+    """Import numbers. Characters outside of a string are bytes, which metadata marks for `as_awkward`."""
+    array, mark = asarray(layout.data), CHARACTERS.get(layout.parameter("__array__"))
+    return array if mark is None else make("flat", len(array), content=array, field=(_NULLABLE, mark))
 
 
 def _index(index: Any) -> Any:
@@ -187,7 +198,7 @@ _IMPORTERS: dict[str, Callable[[Any, bool | None], Any]] = {
     "IndexedOptionArray": _option,
     "ListArray": _list_array,
     "ListOffsetArray": _list,
-    "NumpyArray": lambda layout, copy: asarray(layout.data),
+    "NumpyArray": _numbers,
     "RecordArray": _record,
     "RegularArray": _regular,
     "UnionArray": _union,

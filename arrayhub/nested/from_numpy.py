@@ -39,11 +39,20 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
         return _records(array, copy)
     if array.dtype.kind == "T" and array.ndim == 1:
         return from_string_dtype(array)
+    if array.dtype.kind in "SU" and array.ndim > 1:
+        return _in_rows(from_numpy(array.reshape(-1)), array.shape)
     if array.dtype.kind == "S" and array.ndim == 1:
         return characters("bytes", array.tolist())
     if array.dtype.kind == "U" and array.ndim == 1:
         return from_python(array.tolist()) if len(array) else characters("string", [])
     return nested_of(asarray(array))
+
+
+def _in_rows(node: NestedArray, shape: tuple[int, ...]) -> NestedArray:
+    """Give a one-dimensional node a shape. Dimensions after the first become regular nodes."""
+    for axis in range(len(shape) - 1, 0, -1):
+        node = make("regular", math.prod(shape[:axis]), width=shape[axis], content=unwrapped(node))
+    return node
 
 
 def _records(array: Any, copy: bool | None) -> NestedArray:
@@ -72,7 +81,4 @@ def _masked_rows(array: Any, copy: bool | None) -> NestedArray:
     """Import a multidimensional masked array as rows of equal lengths. Only a C-contiguous array is shared."""
     if not np.ma.getdata(array).flags.c_contiguous:
         forbidden(copy, "asnested", "a masked array of several dimensions that is not C-contiguous needs a copy")
-    node = _masked(array.reshape(-1), copy)
-    for axis in range(array.ndim - 1, 0, -1):
-        node = make("regular", math.prod(array.shape[:axis]), width=array.shape[axis], content=unwrapped(node))
-    return node
+    return _in_rows(_masked(array.reshape(-1), copy), array.shape)

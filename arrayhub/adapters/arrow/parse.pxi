@@ -171,7 +171,7 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
     if row.kind == REFUSED:
         raise BufferError(
             f"Arrow: format {text_of(schema.format)} is {row.words.decode()}, which is not supported; accepted: numbers,"
-            " times, strings, lists, structs and dictionaries. Cast the array with its own library first"
+            " times, strings, lists, structs and dictionaries. Use x.cast(polars.Decimal(38, 0))"
         )
     check_counts(schema, array, row)
     if array.length < 0:

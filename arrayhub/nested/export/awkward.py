@@ -11,7 +11,7 @@ from arrayhub._core.copying import VIEW, Copy, CopyForbidden, check_copy, forbid
 from arrayhub._core.errors import needed, wider_dtype
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
-from arrayhub.adapters.arrow import type_name
+from arrayhub.adapters.arrow import metadata_of_node, type_name
 from arrayhub.array import casting
 from arrayhub.convert.containers import without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
@@ -26,7 +26,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.concatenate import content_of_rows, in_order
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, is_chunked, on_host, single_chunk
-from arrayhub.nested.from_awkward import AWKWARD_RECORD, AWKWARD_TUPLE
+from arrayhub.nested.from_awkward import AWKWARD_RECORD, AWKWARD_TUPLE, CHARACTERS
 from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
 
@@ -165,7 +165,8 @@ def _layout(awkward: Any, node: Any, copy: Copy) -> Any:
 
 def _flat(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     if node.meaning is None or node.meaning == "tdm":
-        return _numbers(awkward, node.content)
+        layout, name = _numbers(awkward, node.content), metadata_of_node(node).get(b"awkward.array", b"").decode()
+        return layout.copy(parameters={"__array__": name}) if name in CHARACTERS else layout
     if node.meaning != "tdD":
         raise BufferError(
             f"awkward: {type_name(node.meaning)} is not supported; accepted: numbers, booleans, dates, and times"

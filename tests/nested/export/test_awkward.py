@@ -174,6 +174,10 @@ def vectors():
     return ak.Array([{"x": 1.0, "y": 2.0}, {"x": 3.0, "y": 4.0}], with_name="Vector2D")
 
 
+def characters(name):
+    return ak.contents.NumpyArray(np.frombuffer(b"hey", "u1"), parameters={"__array__": name})
+
+
 OWN_TYPES = {
     "tuples": lambda: ak.Array([(1, 1.5), (2, 2.5)]),
     "tuples of tuples": lambda: ak.Array([((1, 2), "a"), ((3, 4), "b")]),
@@ -185,6 +189,9 @@ OWN_TYPES = {
     "named tuples": lambda: ak.with_name(ak.Array([(1, 2)]), "pair"),
     "records with parameters": lambda: ak.with_parameter(ak.Array([{"x": 1}]), "unit", {"length": ["m", None]}),
     "records of named records": lambda: ak.zip({"v": vectors(), "t": [1, 2]}, depth_limit=1),
+    "characters": lambda: ak.Array(characters("char")),
+    "byte characters": lambda: ak.Array(characters("byte")),
+    "characters in records": lambda: ak.Array(ak.contents.RecordArray([characters("char")], ["c"])),
     "unknown": lambda: ak.Array([]),
     "unknown in lists": lambda: ak.Array([[], []]),
     "unknown in records": lambda: ak.Array([{"x": []}]),
@@ -202,7 +209,7 @@ def test_types_of_awkward_survive_the_round_trip(name):
         x[:],
         ah.asnested(a, copy=True),
         pickle.loads(pickle.dumps(x)),
-        ah.asnested(a[:1]),
+        x[:1],
     ):
         made = ah.as_awkward(again, copy=True)
         assert made.type.content == a.type.content or name == "missing tuples"  # a slice may not have missing tuples
