@@ -652,13 +652,9 @@ cdef object as_index(object part):
             raise TypeError
         i = operator.index(part)
     except TypeError:
-        if isinstance(part, str):
-            advice = f"For a field of records, use arrayhub.as_numpy(x)[{show(part)}], which is a view"
-        else:
-            advice = "For indexing that copies, use arrayhub.as_numpy(x) or another library's array"
         raise IndexError(
-            f"index {show(part)} is not supported; accepted: integers, slices (':'), ellipsis ('...') and newaxis (None)."
-            f" {advice}"
+            f"index {show(part)} is not supported; accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). For"
+            " indexing that copies, use arrayhub.as_numpy(x) or another library's array"
         ) from None
     except OverflowError:
         raise IndexError(f"index {show(part)} is out of bounds for any axis: it does not fit in 64 bits") from None

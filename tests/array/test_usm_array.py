@@ -134,10 +134,6 @@ def test_views_of_views_equal_numpy(array, data):
     ],
 )  # fmt: skip
 def test_error_for_advanced_indexing_lists_accepted_indices(key):
-    records = np.zeros(3, [("x", "f4"), ("y", "i4")])
-    with pytest.raises(IndexError, match=r"use arrayhub\.as_numpy\(x\)\['x'\], which is a view$"):
-        arrayhub.asarray(records)["x"]
-    assert np.shares_memory(arrayhub.as_numpy(arrayhub.asarray(records))["x"], records)
     with pytest.raises(IndexError, match="accepted: integers, slices"):
         arrayhub.asarray(np.zeros((3, 2)))[key]
 
