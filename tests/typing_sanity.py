@@ -5,6 +5,9 @@ from typing import Any, Literal, Self, assert_type
 import jax
 import numpy as np
 import numpy.typing as npt
+import pandas
+import polars
+import pyarrow
 import torch
 
 import arrayhub
@@ -76,6 +79,9 @@ def exports(x: USMArray, out: npt.NDArray[np.float64]) -> None:
     assert_type(arrayhub.convert(x, USMArray, copy=True), USMArray)
     assert_type(arrayhub.convert(x, arrayhub.NestedArray), arrayhub.NestedArray)
     assert_type(arrayhub.convert(x, "scipy"), Any)
+    assert_type(arrayhub.as_pandas(x), pandas.Series | pandas.DataFrame)
+    assert_type(arrayhub.as_polars(x), polars.Series | polars.DataFrame)
+    assert_type(arrayhub.as_arrow(x), pyarrow.Array | pyarrow.ChunkedArray | pyarrow.Table | pyarrow.RecordBatch)
     assert_type(arrayhub.convert(x, np), Any)
     assert_type(x.item(0), float | Any)
     assert_type(x.tolist(), list[Any] | Any)

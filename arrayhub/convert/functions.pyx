@@ -6,6 +6,7 @@ Included files:
 - sparse_parts: struct of a sparse array
 """
 
+cimport cython
 
 from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
@@ -16,6 +17,7 @@ from arrayhub.libraries.known cimport Library, library, steps_backwards
 
 from arrayhub import transfer
 from arrayhub._core.copying import check_copy
+from arrayhub._core.descriptor import Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, InterfaceError
 from arrayhub._core.hooks import hooks
@@ -28,8 +30,30 @@ include "sparse_parts.pxi"
 # --------------------------------------------------------------------------------------------------- public functions
 
 
-def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream=None, via=None):
-    """Import an array of any library as a USMArray, without a copy.
+cdef object NOT_GIVEN = object()
+
+
+cdef object misplaced_error(str function, object value):
+    """Return the error for a second positional argument. Without it, Python's error would not name the keyword."""
+    if value is None or isinstance(value, bool):
+        keyword = "copy"
+    elif isinstance(value, Device) or isinstance(value, str) and (":" in value or value in ("cpu", "cuda")):
+        keyword = "device"
+    else:
+        keyword = "dtype"
+    return TypeError(
+        f"{function}: {show(value)} is a second positional argument; accepted: one, and keywords."
+        f" Use arrayhub.{function}(x, {keyword}={show(value)})"
+    )
+
+
+@cython.binding(False)
+@cython.embedsignature(False)
+def asarray(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None, stream=None, via=None):
+    """asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream=None, via=None)
+--
+
+    Import an array of any library as a USMArray, without a copy.
 
     Parameters
     ----------
@@ -94,6 +118,8 @@ def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream
     >>> arrayhub.asarray(np.array([300]), dtype="i1").tolist()
     [44]
     """
+    if misplaced is not NOT_GIVEN:
+        raise misplaced_error("asarray", misplaced)
     if missing is not None:
         obj = without_missing(obj, missing)
     # With `device`, or with copy=True but without `dtype`, `stream` is passed to the copy instead of the import.
@@ -295,8 +321,13 @@ cdef bint same_dtype(Descriptor a, object dtype) except -1:
     return satisfies(a.dtype, requested_dtype(dtype))
 
 
-def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
-    """Import an array through DLPack, like ``from_dlpack`` of the array API standard.
+@cython.binding(False)
+@cython.embedsignature(False)
+def from_dlpack(obj, misplaced=NOT_GIVEN, /, *, device=None, copy=None, stream=None):
+    """from_dlpack(obj, /, *, device=None, copy=None, stream=None)
+--
+
+    Import an array through DLPack, like ``from_dlpack`` of the array API standard.
 
     Parameters
     ----------
@@ -328,6 +359,8 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     >>> arrayhub.from_dlpack(numpy.arange(3)).tolist()
     [0, 1, 2]
     """
+    if misplaced is not NOT_GIVEN:
+        raise misplaced_error("from_dlpack", misplaced)
     return asarray(obj, via="dlpack", device=device, copy=copy, stream=stream)
 
 
@@ -736,8 +769,13 @@ cdef object change(object obj, Library to, object dtype, object device):
     return obj if result is a and not import_copied(a, obj) else result
 
 
-def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
-    """Return a ``numpy.ndarray`` that shares the memory of `obj`.
+@cython.binding(False)
+@cython.embedsignature(False)
+def as_numpy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None):
+    """as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None)
+--
+
+    Return a ``numpy.ndarray`` that shares the memory of `obj`.
 
     Parameters
     ----------
@@ -787,11 +825,18 @@ def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     >>> as_numpy([1, None, 3], missing="mask").sum()
     np.int64(4)
     """
+    if misplaced is not NOT_GIVEN:
+        raise misplaced_error("as_numpy", misplaced)
     return give_as(obj, _NUMPY, copy, dtype, device, missing)
 
 
-def as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
-    """Return a ``torch.Tensor`` that shares the memory of `obj`.
+@cython.binding(False)
+@cython.embedsignature(False)
+def as_torch(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
+    """as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False)
+--
+
+    Return a ``torch.Tensor`` that shares the memory of `obj`.
 
     Parameters
     ----------
@@ -830,11 +875,18 @@ def as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow
     >>> arrayhub.as_torch(a[::-1], copy=True)
     tensor([0., 7.], dtype=torch.float64)
     """
+    if misplaced is not NOT_GIVEN:
+        raise misplaced_error("as_torch", misplaced)
     return give_as(obj, _TORCH, copy, dtype, device, missing, allow_readonly)
 
 
-def as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None):
-    """Return a ``jax.Array`` that shares the memory of `obj`.
+@cython.binding(False)
+@cython.embedsignature(False)
+def as_jax(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None):
+    """as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None)
+--
+
+    Return a ``jax.Array`` that shares the memory of `obj`.
 
     The memory must be dense: C order, F order or another order of the axes, without gaps between the elements. Host memory must
     also be aligned to 64 bytes.
@@ -865,11 +917,18 @@ def as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     >>> arrayhub.as_jax(np.ones(2, "f4"), copy=True)
     Array([1., 1.], dtype=float32)
     """
+    if misplaced is not NOT_GIVEN:
+        raise misplaced_error("as_jax", misplaced)
     return give_as(obj, _JAX, copy, dtype, device, missing)
 
 
-def as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
-    """Return a ``cupy.ndarray`` that shares the memory of `obj`, which CUDA kernels must be able to access.
+@cython.binding(False)
+@cython.embedsignature(False)
+def as_cupy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
+    """as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False)
+--
+
+    Return a ``cupy.ndarray`` that shares the memory of `obj`, which CUDA kernels must be able to access.
 
     Parameters
     ----------
@@ -898,11 +957,18 @@ def as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_
     >>> arrayhub.as_cupy(numpy.arange(3), copy=True)  # doctest: +SKIP
     array([0, 1, 2])
     """
+    if misplaced is not NOT_GIVEN:
+        raise misplaced_error("as_cupy", misplaced)
     return give_as(obj, _CUPY, copy, dtype, device, missing, allow_readonly)
 
 
-def as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None):
-    """Return a ``dpnp.ndarray`` that shares the memory of `obj`, which must be SYCL USM.
+@cython.binding(False)
+@cython.embedsignature(False)
+def as_dpnp(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None):
+    """as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None)
+--
+
+    Return a ``dpnp.ndarray`` that shares the memory of `obj`, which must be SYCL USM.
 
     Parameters
     ----------
@@ -929,11 +995,18 @@ def as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     >>> arrayhub.as_dpnp(numpy.arange(3), copy=True)  # doctest: +SKIP
     array([0, 1, 2])
     """
+    if misplaced is not NOT_GIVEN:
+        raise misplaced_error("as_dpnp", misplaced)
     return give_as(obj, _DPNP, copy, dtype, device, missing)
 
 
-def as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None):
-    """Return an array that numba's functions accept and that shares the memory of `obj`.
+@cython.binding(False)
+@cython.embedsignature(False)
+def as_numba(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None):
+    """as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None)
+--
+
+    Return an array that numba's functions accept and that shares the memory of `obj`.
 
     The result is a ``numpy.ndarray`` for host memory, and a device array of numba for CUDA memory.
 
@@ -966,6 +1039,8 @@ def as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     >>> total(arrayhub.as_numba(np.ones(3)))
     3.0
     """
+    if misplaced is not NOT_GIVEN:
+        raise misplaced_error("as_numba", misplaced)
     return give_as(obj, _NUMBA, copy, dtype, device, missing)
 
 

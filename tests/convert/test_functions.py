@@ -1,6 +1,7 @@
 """Test `asarray`, `from_dlpack`, `convert` and the as_* functions with producers of several protocols."""
 
 import array
+import inspect
 import operator
 import pickle
 import sys
@@ -1008,3 +1009,30 @@ def test_the_module_array_is_pickled_by_reference():
     for pickler in (pickle, cloudpickle):
         assert pickler.loads(pickler.dumps(module)) is module
     assert cloudpickle.loads(cloudpickle.dumps(returns_module))() == (module, module)
+
+
+MISPLACED = [
+    ("f4", "dtype='f4'"),
+    (np.dtype("f4"), "dtype=dtype('float32')"),
+    (True, "copy=True"),
+    (None, "copy=None"),
+    ("cuda:0", "device='cuda:0'"),
+    (ah.Device("cpu"), "device=Device('cpu')"),
+]
+COMPILED = ("asarray", "from_dlpack", "as_numpy", "as_torch", "as_jax", "as_cupy", "as_dpnp", "as_numba")
+
+
+@pytest.mark.parametrize(("value", "keyword"), MISPLACED)
+@pytest.mark.parametrize("name", COMPILED)
+def test_second_positional_argument_raises_an_error_that_names_the_keyword(name, value, keyword):
+    with pytest.raises(TypeError) as caught:
+        getattr(ah, name)(np.ones(3), value)
+    assert str(caught.value).startswith(f"{name}: ")
+    assert str(caught.value).endswith(f"Use arrayhub.{name}(x, {keyword})")
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_signature_shows_one_positional_argument(name):
+    parameters = inspect.signature(getattr(ah, name)).parameters
+    kinds = [parameter.kind.name for parameter in parameters.values()]
+    assert next(iter(parameters)) == "obj" and kinds == ["POSITIONAL_ONLY", *["KEYWORD_ONLY"] * (len(kinds) - 1)]

@@ -1,7 +1,7 @@
 """Export to pyarrow: `as_arrow`."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed
@@ -14,6 +14,9 @@ from arrayhub.nested.array import (
 from arrayhub.nested.conform import with_days
 from arrayhub.nested.export.shared import device_error, export, is_chunked
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 def as_arrow(
     obj: Any,
@@ -24,7 +27,7 @@ def as_arrow(
     device: Any = None,
     missing: Any = None,
     extension: bool = False,
-) -> Any:
+) -> "pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch":
     """Return a ``pyarrow.Array`` that shares the memory of `obj`, or a ``pyarrow.ChunkedArray`` of the same chunks.
 
     A dense array is exported with the type that ``pyarrow.array`` infers from its dtype. Each dimension after the first

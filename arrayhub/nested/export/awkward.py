@@ -3,7 +3,7 @@
 import json
 import math
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,8 +30,13 @@ from arrayhub.nested.from_awkward import AWKWARD_RECORD, AWKWARD_TUPLE, CHARACTE
 from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
 
+if TYPE_CHECKING:
+    import awkward as ak
 
-def as_awkward(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
+
+def as_awkward(
+    obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None
+) -> "ak.Array":
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
     The index of a pandas DataFrame is not exported. Numbers, offsets, characters and validity bitmaps are shared. The

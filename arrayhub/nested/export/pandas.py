@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
@@ -25,8 +25,13 @@ from arrayhub.nested.conform import child_nodes, for_pandas
 from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def as_pandas(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
+
+def as_pandas(
+    obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None
+) -> "pd.Series | pd.DataFrame":
     """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records or of a matrix.
 
     The type of `obj` determines the result and the types of its columns:

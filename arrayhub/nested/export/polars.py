@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +22,13 @@ from arrayhub.nested.conform import child_nodes, for_polars, with_days
 from arrayhub.nested.export.arrow import need_arrow
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
 
+if TYPE_CHECKING:
+    import polars as pl
 
-def as_polars(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
+
+def as_polars(
+    obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None
+) -> "pl.Series | pl.DataFrame":
     """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records.
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
