@@ -95,7 +95,7 @@ def exports(x: USMArray, out: npt.NDArray[np.float64]) -> None:
 
 
 def for_authors(x: USMArray, a: npt.NDArray[np.float64]) -> None:
-    @arrayhub.adapt("numpy", copy=None)
+    @arrayhub.adapt("numpy", copy=None, device="cpu", labels=True)
     def double(v: npt.NDArray[np.float64], n: int = 2) -> npt.NDArray[np.float64]:
         return v * n
 

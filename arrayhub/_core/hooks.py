@@ -33,6 +33,8 @@ UPWARD = {
     "dense_for": "arrayhub.nested.export.dense:dense_for",
     "NESTED_CONSUMERS": "arrayhub.nested.export:NESTED_CONSUMERS",
     "why_always_copied": "arrayhub.nested.export:why_always_copied",
+    "has_missing": "arrayhub.nested.missing:has_missing",
+    "has_numbers": "arrayhub.nested.missing:has_numbers",
     "resolve_missing": "arrayhub.nested.missing:resolve_missing",
     "with_missing": "arrayhub.nested.missing:with_missing",
     "change_nested": "arrayhub.nested.conform:change",

@@ -162,6 +162,11 @@ cdef class Request:
             self.r.shape = self.lengths_
         return 0
 
+    @property
+    def writable(self):
+        """Whether the function writes to the array."""
+        return bool(self.r.flags & <int> WRITEABLE)
+
     def asarray(self, obj, /, *, name=None):
         """Import an array that meets the request.
 

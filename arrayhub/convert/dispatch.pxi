@@ -480,13 +480,13 @@ cdef Descriptor parse_wrapper(object obj, object stream):
             return a
         from arrayhub.libraries import wrappers
 
-        inner = wrappers.inside(obj)
+        inner = wrappers.inside(obj, row)
         try:
             a = import_array(inner, None)      # without the stream, because the caller calls on_stream
         except (BufferError, TypeError) as error:
-            raise wrappers.error_at(f"x.{wrappers.known(type(obj)).attribute}", error) from error
-        again = wrappers.inside(obj)
-        wrappers.check(obj, a, a if again is inner else import_array(again, None))
+            raise wrappers.error_at(f"x.{row.attribute}", error) from error
+        again = wrappers.inside(obj, row)
+        wrappers.check(obj, row, a, a if again is inner else import_array(again, None))
         return a
     finally:
         Py_LeaveRecursiveCall()

@@ -1130,6 +1130,11 @@ def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_r
     return give_by_name(changed, name, take, emit, copy, allow_readonly)
 
 
+def convert_by_emit(obj, str to, emit, copy):
+    """Return `obj` as an array of the registered library `to`, which the function `emit` creates from a USMArray."""
+    return give_by_name(obj, to, None, emit, copy, False)
+
+
 cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly):
     """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``. Check the result."""
     cdef Descriptor a = import_allowed(obj, copy, "convert")

@@ -1,17 +1,14 @@
 """placement: selection of the library and the device for a function of several arrays."""
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import Copy
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
-from arrayhub.convert.containers import own_names, with_index_columns, with_names
-from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.convert.kinds import Kind, array_of, kind_of
-from arrayhub.convert.names import OWN, library_name, sparse_library
+from arrayhub.convert.names import OWN, library_name
+from arrayhub.convert.target import Target, array_of, target_of
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.runtimes.cuda import stream_of_array
 from arrayhub.runtimes.sycl import queue_of
@@ -40,12 +37,12 @@ class Placement:
     ('numpy', Device('cpu'), None)
     """
 
-    __slots__ = ("_array", "_kind", "device", "library")
+    __slots__ = ("_array", "_target", "device", "library")
 
-    def __init__(self, kind: Kind, source: Any) -> None:
-        self.library = kind.library
-        self.device = CPU if kind.device is None else kind.device
-        self._kind = kind
+    def __init__(self, target: Target, source: Any) -> None:
+        self.library = target.library
+        self.device = CPU if target.device is None else target.device
+        self._target = target
         # Import the array now, because the import stores the current stream.
         self._array = None if self.device == CPU else _on_device(source, self.device)
 
@@ -55,7 +52,7 @@ class Placement:
             return None
         return stream_of_array(self._array) if self.device.type == "cuda" else queue_of(self._array)
 
-    def asarray(self, obj: Any, copy: Copy = None, dtype: Any = None) -> Any:
+    def asarray(self, obj: Any, *, copy: Copy = None, dtype: Any = None) -> Any:
         """Return `obj` as a USMArray on the device.
 
         Parameters
@@ -70,18 +67,19 @@ class Placement:
         >>> placement(np.ones(2)).asarray([1, 2]).device
         Device('cpu')
         """
-        array = self._kind.asarray(obj, "placement", copy, dtype)
-        return asarray(array, copy=True) if copy is True and array is obj else array
+        return self._target.asarray(obj, "placement", check_copy(copy, "placement"), dtype)
 
-    def convert(self, obj: Any, copy: Copy = None, dtype: Any = None) -> Any:
-        """Return `obj` as an array of the library, on the device. The parameters are those of `Placement.asarray`.
+    def convert(
+        self, obj: Any, *, copy: Copy = None, dtype: Any = None, labels: bool = False, missing: Any = None
+    ) -> Any:
+        """Return `obj` as an array of the library, on the device. The parameters are those of `like`.
 
         Examples
         --------
         >>> placement(np.ones(2)).convert([1, 2])
         array([1, 2])
         """
-        return self._kind.convert(obj, "placement", copy, dtype)
+        return self._target.convert(obj, "placement", check_copy(copy, "placement"), dtype, labels, missing)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Placement):
@@ -129,53 +127,45 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
     >>> placement(np.ones(2), torch.ones(2), 3.0)
     Placement(library='torch', device='cpu')
     """
-    if prefer is None and objs:
-        cls = type(objs[0])
-        if cls is np.ndarray:
-            for obj in objs:
-                if type(obj) is not cls:
-                    break
-            else:
-                return NUMPY_PLACEMENT
-    kinds = [None if issubclass(type(obj), _IGNORED) else kind_of(obj, "placement") for obj in objs]
+    targets = [None if issubclass(type(obj), _IGNORED) else target_of(obj, "placement") for obj in objs]
     try:
-        found, source = deciding(objs, kinds, prefer is None)
+        found, source = find_deciding(objs, targets, prefer is None)
     except DeviceConflict as error:
         (first, device), (second, other) = error.args
         raise ValueError(
             f"placement: argument {first + 1} is on {device}, and argument {second + 1} on {other};"
             f" accepted: one device. Pass prefer={str(other)!r}, or move one of them with arrayhub.to_device"
         ) from None
-    return Placement(found, source) if prefer is None else _preferred(prefer, found, source)
+    return Placement(found, source) if prefer is None else _prefer(prefer, found, source)
 
 
 class DeviceConflict(Exception):
     """Error for two objects on different devices. `args` consists of two (position, device) pairs."""
 
 
-def deciding(objs: Sequence[Any], kinds: Sequence[Kind | None], one_device: bool) -> tuple[Kind, Any]:
-    """Return the kind and the object that determine a placement. Objects of kind None are ignored.
+def find_deciding(objs: Sequence[Any], targets: Sequence[Target | None], one_device: bool) -> tuple[Target, Any]:
+    """Return the target and the object that determine a placement. Objects without a target are ignored.
 
-    If all kinds are None, return the kind of NumPy arrays, and None as the object.
+    If no object has a target, return the target for NumPy arrays, and None as the object.
 
     Raises
     ------
     DeviceConflict
         Two objects are on different devices, and `one_device` is true.
     """
-    best, rank, source = NUMPY_KIND, -1, None
+    best, rank, source = Target("numpy", None, CPU), -1, None
     on_device: tuple[int, Device] | None = None
-    for k, (obj, kind) in enumerate(zip(objs, kinds, strict=True)):
-        if kind is None:
+    for k, (obj, target) in enumerate(zip(objs, targets, strict=True)):
+        if target is None:
             continue
-        device = CPU if kind.device is None else kind.device
+        device = CPU if target.device is None else target.device
         if device != CPU:
             if one_device and on_device is not None and on_device[1] != device:
                 raise DeviceConflict(on_device, (k, device))
             on_device = on_device or (k, device)
-        own = 3 if device != CPU else _rank(obj, kind)
+        own = 3 if device != CPU else _rank(obj, target)
         if own > rank:
-            best, rank, source = kind, own, obj
+            best, rank, source = target, own, obj
     return best, source
 
 
@@ -190,21 +180,20 @@ def _on_device(source: Any, device: Device) -> Any:
     return array if array is not None and array.device.type in (device.type, f"{device.type}_managed") else None
 
 
-def _rank(obj: Any, kind: Kind) -> int:
+def _rank(obj: Any, target: Target) -> int:
     if issubclass(type(obj), VALUES):
         return _VALUE
-    return _NUMPY if kind.library == "numpy" else _LIBRARY
+    return _NUMPY if target.library == "numpy" else _LIBRARY
 
 
-def _preferred(prefer: Any, found: Kind, source: Any) -> Placement:
+def _prefer(prefer: Any, found: Target, source: Any) -> Placement:
     if isinstance(prefer, Placement):
         return prefer
     if isinstance(prefer, str) and not _is_device(prefer):
-        return Placement(Kind(library_name(prefer, "placement", "prefer"), found.device), source)
+        return Placement(Target(library_name(prefer, "placement", "prefer"), None, found.device), source)
     if isinstance(prefer, (str, Device)):
-        return Placement(Kind(_library_on(Device(prefer), found.library), Device(prefer)), None)
-    kind = kind_of(prefer, "placement")
-    return Placement(kind, prefer)
+        return Placement(Target(_library_on(Device(prefer), found.library), None, Device(prefer)), None)
+    return Placement(target_of(prefer, "placement"), prefer)
 
 
 def _is_device(text: str) -> bool:
@@ -221,40 +210,4 @@ def _library_on(device: Device, library: str) -> str:
     return library if able is None or library in able else OWN
 
 
-def returned(result: Any, place: Placement, copy: Copy, labels: bool) -> Any:
-    """Convert a function's result to the library and the device of a placement.
-
-    - Names of columns in the result take precedence over names in the array that determined the placement.
-    - If the library lacks 0-d arrays, a 0-d result becomes a NumPy scalar.
-    - If the library lacks sparse arrays, a sparse result becomes a SciPy array.
-    """
-    if sparse_library(result) is not None:
-        kind = place._kind if place.library in _WITH_SPARSE else NUMPY_KIND
-        return kind.convert(result, "adapt", copy)
-    if place._kind.lacks_scalars() and getattr(result, "ndim", None) == 0:
-        return as_numpy(result, copy=copy)[()]
-    result = with_index_columns(result) if place.library in ("arrow", "polars", "awkward") else result
-    made = place._kind.convert(result, "adapt", copy, labels=labels)
-    names = own_names(result)
-    return made if names is None else with_names(made, names, place._kind.model, labels)
-
-
-def array_kind(obj: Any) -> Kind | None:
-    """Return the kind of a dense or sparse array, or None for values, Python containers, strings and other objects."""
-    if type(obj) is np.ndarray:
-        return NUMPY_KIND
-    if issubclass(type(obj), _NO_ARRAYS):
-        return None
-    try:
-        return kind_of(obj, "adapt")
-    except (TypeError, ValueError, BufferError):
-        return None
-
-
-# Libraries with sparse arrays in the same kind of memory. For NumPy and numba, the sparse arrays are SciPy's.
-_WITH_SPARSE = ("numpy", "numba", "torch", "jax", "cupy", OWN)
-
 _IGNORED: tuple[type, ...] = (type(None), str, bytes)
-_NO_ARRAYS: tuple[type, ...] = (*_IGNORED, dict, set, type, ModuleType, *VALUES)
-NUMPY_KIND = Kind("numpy", CPU)
-NUMPY_PLACEMENT = Placement(NUMPY_KIND, None)

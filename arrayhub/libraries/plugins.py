@@ -4,9 +4,11 @@
 This module validates registrations, loads entry points, and names the plug-in in every error that a plug-in causes.
 """
 
+import inspect
 import sys
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -25,7 +27,10 @@ BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 _registering = allocate_lock()
 
 # The function that creates the library's arrays, or None, keyed by root. Each registered library has an entry.
-_emitters: dict[str, Callable[[Any], Any] | None] = {}
+_emitters: dict[str, Callable[..., Any] | None] = {}
+
+# Libraries whose function has a parameter for the model.
+TAKE_MODEL: frozenset[str] = frozenset()
 
 # Roots for which `load_library` returns at once: their entry point was loaded, does not exist or is not needed.
 _settled = {"", "__main__", "arrayhub", *BUILT_IN_ROOTS, *sys.stdlib_module_names}
@@ -40,7 +45,7 @@ def register_library(
     *,
     types: Mapping[str, Any] | Iterable[str] | None = None,
     parse: Callable[[Any], Any] | None = None,
-    emit: Callable[[Any], Any] | None = None,
+    emit: Callable[..., Any] | None = None,
     advice: Mapping[str, Any] | None = None,
 ) -> None:
     """Register a library that arrayhub does not support itself.
@@ -64,7 +69,8 @@ def register_library(
         object are tried. `parse` is called twice for each object, and both results must share memory.
     emit : callable, optional
         ``emit(array)`` returns an array of the library that shares the memory of a `USMArray`. `emit` must raise
-        BufferError if the library does not support the array.
+        BufferError if the library does not support the array. ``emit(array, model)``, a function with two parameters,
+        also receives the model of `like`, `adapt` or `placement`, or None, so that it can copy units and metadata.
     advice : dict, optional
         For each type name, the call that error messages suggest: an expression in ``x`` such as ``"x.compute()"``, or a
         function that returns such an expression for an object.
@@ -103,7 +109,7 @@ def register_library(
         )
     for name, function in (("parse", parse), ("emit", emit)):
         if function is not None and not callable(function):
-            raise TypeError(f"register_library: {name} is {show(function)}; accepted: a function of one argument")
+            raise TypeError(f"register_library: {name} is {show(function)}; accepted: a function")
     if types is None and parse is None and emit is None and advice is None:
         raise TypeError("register_library: types, parse, emit and advice are omitted; accepted: one or more of them")
     rows = dict(_rows(root, types, parse, _advice(root, advice)))
@@ -113,13 +119,24 @@ def register_library(
     forget_types()  # the type cache may contain types of the library that were imported before the registration
 
 
-def _publish(root: str, rows: dict[Any, Wrapper], emit: Callable[[Any], Any] | None) -> None:
+def _publish(root: str, rows: dict[Any, Wrapper], emit: Callable[..., Any] | None) -> None:
     """Replace the rows and the emitter of a library."""
-    global _emitters
+    global _emitters, TAKE_MODEL
     with _registering:
         kept = {key: row for key, row in wrappers.ROWS.items() if key[0] != root or key in BUILT_IN_ROWS}
         wrappers.ROWS = kept | rows
         _emitters = {**_emitters, root: emit}
+        TAKE_MODEL = TAKE_MODEL - {root} | ({root} if emit is not None and _takes_model(emit) else frozenset())
+
+
+def _takes_model(emit: Callable[..., Any]) -> bool:
+    """Return whether a function has two parameters without a default, or a second parameter named ``model``."""
+    try:
+        parameters = list(inspect.signature(emit).parameters.values())
+    except (TypeError, ValueError):  # some functions of extension modules do not have a signature
+        return False
+    given = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    return len(given) > 1 and (given[1].name == "model" or given[1].default is given[1].empty)
 
 
 def _check_name(root: str, argument: str, name: Any) -> None:
@@ -216,6 +233,7 @@ def _refuse_built_in(root: str, rows: Mapping[Any, Wrapper], emit: Any) -> None:
         )
 
 
+@lru_cache(maxsize=1)
 def built_in_exports() -> tuple[str, ...]:
     """Return the names of the libraries that `convert` supports without a registration."""
     return (*(row.name for row in LIBRARIES if row.call is not None), *hooks.NESTED_CONSUMERS, "xarray")
@@ -304,7 +322,16 @@ def emitter(root: str) -> Callable[[Any], Any] | None:
     """Return the function that creates arrays of a registered library, or None."""
     if root not in _emitters:
         load_library(root)
-    return _emitters.get(root)
+    return emitter_like(root, None) if root in TAKE_MODEL else _emitters.get(root)
+
+
+def emitter_like(root: str, model: Any) -> Callable[[Any], Any] | None:
+    """Return the function that creates arrays of a registered library with the metadata of `model`.
+
+    Return None for a library whose function does not have a parameter for the model.
+    """
+    emit: Any = _emitters[root] if root in TAKE_MODEL else None
+    return None if emit is None else lambda array: emit(array, model)
 
 
 def emitting() -> tuple[str, ...]:

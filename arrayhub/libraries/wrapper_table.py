@@ -222,6 +222,10 @@ def _masked_table(obj: Any) -> str | None:
     return "x.filled(value).as_array(), a copy" if getattr(obj, "has_masked_columns", False) else None
 
 
+def _masked_quantity(obj: Any) -> str | None:
+    return "x.filled(value), or x.unmasked" if hasattr(type(obj), "unmasked") else None
+
+
 def _strings_of_h5py(obj: Any) -> str | None:
     dtype = getattr(obj, "dtype", None)
     if dtype is None or (not np.dtype(dtype).hasobject and np.dtype(dtype).kind not in "TU"):
@@ -341,11 +345,12 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         },
     ),
     "astropy": dict(
-        types=dict.fromkeys(["FITS_rec", "FITS_record", "NDData", "Table"]),
+        types=dict.fromkeys(["FITS_rec", "FITS_record", "NDData", "Quantity", "Table"]),
         advice={
             "FITS_rec": "arrayhub.asnested(x), or x['name'] for a column; stored values are not scaled",
             "FITS_record": "x['name'], one of its fields",
             "NDData": _DATA_AND_MASK + "; x.unit and x.uncertainty are not included",
+            "Quantity": otherwise(_masked_quantity, "x.value, or x.to_value(unit); the unit is not included"),
             "Table": otherwise(_masked_table, "x.as_array(), a copy, or x['name'] for a column"),
         },
     ),
@@ -709,3 +714,25 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         advice={"Array": _READ, "AsyncArray": "await x.getitem(...), which copies the data into memory"},
     ),
 }
+
+# Types that hold an array without a protocol, or without a shape and an element type. `adapt` does not pass them to a
+# function.
+RESEMBLING = frozenset(
+    (root, name)
+    for root, names in {
+        "PyQt6": ("QImage",),
+        "PySide6": ("QImage",),
+        "SimpleITK": ("Image",),
+        "_cffi_backend": ("_CDataBase",),
+        "astropy": ("NDData",),
+        "av": ("AudioFrame", "VideoFrame"),
+        "cv2": ("UMat",),
+        "itk": ("itkImageBase2", "itkImageBase3", "itkImageBase4"),
+        "onnx": ("TensorProto",),
+        "polars": ("LazyFrame",),
+        "skia": ("Pixmap", "Surface"),
+        "torch": ("PackedSequence",),
+        "vtkmodules": ("vtkBitArray", "vtkCellArray", "vtkDataArray", "vtkDataSet", "vtkPoints"),
+    }.items()
+    for name in names
+)

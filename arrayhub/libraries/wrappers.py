@@ -98,8 +98,8 @@ def known(cls):
     return None
 
 
-def inside(obj):
-    """Return the object that holds the memory of a wrapper.
+def inside(obj, row=None):
+    """Return the object that holds the memory of a wrapper. `row` is the row of its type, if it is known.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def inside(obj):
     BufferError
         The memory was released.
     """
-    row = known(type(obj))
+    row = row or known(type(obj))
     if row.parse is not None:
         return row.parse(obj)
     if row.attribute is None:
@@ -138,10 +138,10 @@ def refuses_protocols(cls):
     return row is not None and not row.asked and (row.parse is None or row.attribute is not None)
 
 
-def check(obj, array, again):
+def check(obj, row, array, again):
     """Check that the array of a wrapper shares memory with the wrapper and has the wrapper's shape and dtype.
 
-    `array` and `again` are the results of two accesses to the wrapper's array.
+    `row` is the row of its type. `array` and `again` are the results of two accesses to the wrapper's array.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def check(obj, array, again):
     """
     if array.size and array.ptr != again.ptr:
         raise wrapper_error(obj, "makes a copy on each access, so writes would be lost")
-    dtype = known(type(obj)).dtype(obj)
+    dtype = row.dtype(obj)
     if dtype is not None and array.dtype != dtype:
         raise wrapper_error(obj, f"has dtype {dtype}, but its array has dtype {array.dtype}")
     shape = tuple(getattr(obj, "shape", array.shape))

@@ -442,6 +442,13 @@ def has_missing(node: Any) -> bool:
     return any(map(has_missing, node.children if kind.named else (node.content,)))
 
 
+def has_numbers(x: NestedArray) -> bool:
+    """Return whether a column, or each column of records, consists of numbers, booleans or times."""
+    node = x.chunks[0]
+    parts = [nested_of(part).chunks[0] for part in (node.children if kind_of(node).fields else (node,))]
+    return all(kind_of(part).numbers or kind_of(part).packed for part in parts)
+
+
 def _filled(node: Any, value: Any, name: str) -> Any:
     """Return an array with missing elements at every depth replaced by `value`. `name` is the node's name in errors.
 

@@ -34,7 +34,7 @@ def test_index_is_not_passed_to_the_function_but_restored_on_the_result(name, to
         pytest.importorskip("awkward")
     given, seen = frame(INDEXES[name]), []
 
-    @ah.adapt(to, copy=None)
+    @ah.adapt(to, labels=True)
     def same(table):
         seen.extend(names_of(table))
         return table
@@ -57,7 +57,7 @@ def test_as_polars_and_as_awkward_drop_the_index(convert):
 
 def test_result_keeps_its_column_names():
     given = frame(INDEXES["strings"])
-    adapted = ah.adapt("polars", copy=None)
+    adapted = ah.adapt("polars", labels=True)
     renamed = adapted(lambda t: t.rename({"a": "z"}))(given)
     pd.testing.assert_frame_equal(renamed, given.rename(columns={"a": "z"}))
     pd.testing.assert_frame_equal(adapted(lambda t: t.select("b", "a"))(given), given[["b", "a"]])
@@ -82,13 +82,13 @@ def test_records_keep_their_field_names_as_columns(library):
     if library == "awkward":
         pytest.importorskip("awkward")
     given = frame(INDEXES["strings"])
-    result = ah.adapt("pandas", copy=None)(RECORDS[library])(given)
+    result = ah.adapt("pandas", labels=True)(RECORDS[library])(given)
     pd.testing.assert_frame_equal(result, given[["b", "a"]])
 
 
 def test_column_names_that_are_not_strings_are_restored():
     given = pd.DataFrame({0: [1.0, 2.0], 1: [3.0, 4.0]})
-    adapted = ah.adapt("polars", copy=None)
+    adapted = ah.adapt("polars", labels=True)
     pd.testing.assert_frame_equal(adapted(lambda t: t)(given), given, check_column_type=False)
     assert adapted(lambda t: t.select("1"))(given).columns.tolist() == [1]
     assert adapted(lambda s: s.head(1))(pd.Series([1.0, 2.0], name=("a", 1))).name == ("a", 1)
@@ -102,7 +102,7 @@ CALLERS["batch"] = lambda: CALLERS["pyarrow"]().to_batches()[0]
 @pytest.mark.parametrize("caller", CALLERS)
 def test_named_index_levels_of_pandas_results_become_columns(caller):
     given = CALLERS[caller]()
-    adapted = ah.adapt("pandas", copy=None)
+    adapted = ah.adapt("pandas", labels=True)
     sums = adapted(lambda t: t.groupby("k").sum())(given)
     ordered = adapted(lambda t: t.sort_values("v", ascending=False))(given)
     renamed = adapted(lambda t: t.rename(columns={"v": "w"}))(given)
@@ -122,53 +122,125 @@ def test_result_columns_have_the_types_of_the_argument():
         }
     )
     for to in ("polars", "arrow"):
-        back = ah.adapt(to, copy=None)(lambda t: t)(given)
+        back = ah.adapt(to, labels=True)(lambda t: t)(given)
         pd.testing.assert_frame_equal(back[["text", "number", "arrow"]], given[["text", "number", "arrow"]])
         assert back["level"].tolist() == given["level"].tolist() and back["level"].dtype == "category"
-    shifted = ah.adapt("polars", copy=None)(lambda t: t.with_columns(pl.col("number").shift(1)))(given)
+    shifted = ah.adapt("polars", labels=True)(lambda t: t.with_columns(pl.col("number").shift(1)))(given)
     pd.testing.assert_series_equal(shifted["number"], given["number"].shift(1))
 
 
-QUANTILES = {
-    "pandas": (pd.Series([1.0, 2.0, 3.0], index=list("abc"), name="n"), pd.Series([1.0, 2.0, 3.0])),
-    "pandas frame": (
-        pd.DataFrame(np.eye(3), index=list("abc"), columns=list("xyz")), pd.DataFrame(np.eye(3)[::-1]),
-    ),
-    "pandas on arrow": (
-        pd.Series([1.0, 2.0, 3.0], index=list("abc"), dtype="double[pyarrow]"),
-        pd.Series([1.0, 2.0, 3.0], dtype="double[pyarrow]"),
-    ),
-    "polars": (pl.Series("n", [1.0, 2.0, 3.0]), pl.Series([1.0, 2.0, 3.0])),
-}  # fmt: skip
+SHAPED = {
+    "pandas": pd.Series([1.0, 2.0, 3.0], index=list("abc"), name="n"),
+    "pandas frame": pd.DataFrame(np.eye(3), index=list("abc"), columns=list("xyz")),
+    "pandas on arrow": pd.Series([1.0, 2.0, 3.0], index=list("abc"), dtype="double[pyarrow]"),
+    "polars": pl.Series("n", [1.0, 2.0, 3.0]),
+    "polars frame": pl.DataFrame(np.eye(3), schema=list("xyz")),
+    "pyarrow": pa.table({"x": [1.0, 2.0], "y": [3.0, 4.0]}),
+}
 
 
-@pytest.mark.parametrize("name", QUANTILES)
-def test_labels_false_does_not_restore_the_index(name):
-    given, expected = QUANTILES[name]
+def rearrange(x):
+    return np.quantile(x, [0, 0.5, 1]) if x.ndim == 1 else x[::-1]
 
-    def rearranged(x):
-        return np.quantile(x, [0, 0.5, 1]) if x.ndim == 1 else x[::-1]
 
-    without = ah.adapt("numpy", copy=None, labels=False)(rearranged)(given)
-    assert without.equals(expected)
+@pytest.mark.parametrize("name", SHAPED)
+def test_results_do_not_have_labels_by_default(name):
+    given = SHAPED[name]
+    result = ah.adapt("numpy")(rearrange)(given)
+    expected = rearrange(ah.as_numpy(given, copy=None))
     if name.startswith("pandas"):
-        pd.testing.assert_index_equal(without.index, pd.RangeIndex(3))
-        kept = ah.adapt("numpy", copy=None)(rearranged)(given)
-        assert kept.index.tolist() == ["a", "b", "c"]
+        assert type(result) is np.ndarray
     else:
-        assert without.name == ""
+        assert type(result) is type(given)
+        assert names_of(result) == [["column_0", "column_1", "column_2"], ["0", "1"]][name == "pyarrow"] \
+            if result.shape[1:] else result.name == ""  # fmt: skip
+    assert ah.as_numpy(result, copy=None).tolist() == expected.tolist()
 
 
-def test_labels_false_drops_labels_of_xarray_and_arrayhub():
+@pytest.mark.parametrize("name", SHAPED)
+def test_results_of_the_shape_of_the_argument_get_its_labels_on_request(name):
+    given = SHAPED[name]
+    kept = ah.adapt("numpy", labels=True)(rearrange)(given)
+    assert type(kept) is type(given)
+    if name.startswith("pandas"):
+        assert kept.index is given.index or kept.index.equals(given.index)
+        assert kept.ndim == 2 or (kept.name, kept.dtype) == (given.name, given.dtype)
+    if kept.shape[1:]:
+        assert names_of(kept) == names_of(given)
+    shorter = ah.adapt("numpy", labels=True)(lambda x: x[1:])(given)
+    if name.startswith("pandas"):
+        assert type(shorter) is np.ndarray
+
+
+def test_labels_of_xarray_and_arrayhub_are_kept_on_request():
     xr = pytest.importorskip("xarray")
     given = xr.DataArray(np.arange(3.0), dims="t", coords={"t": [10, 20, 30]}, name="n")
-    backwards = ah.adapt("numpy", labels=False)(lambda x: x[::-1])
-    assert backwards(given).identical(xr.DataArray([2.0, 1.0, 0.0]))
+    backwards, labelled = [ah.adapt("numpy", labels=labels)(lambda x: x[::-1]) for labels in (False, True)]
+    assert type(backwards(given)) is np.ndarray and backwards(given).tolist() == [2, 1, 0]
+    assert labelled(given).identical(given.copy(data=given.values[::-1]))
+    assert type(ah.adapt("numpy", labels=True)(lambda x: x[1:])(given)) is np.ndarray
+    assert type(backwards(given.variable)) is np.ndarray and labelled(given.variable).dims == ("t",)
     named = ah.zeros((2, 3), dims=("x", "y"))
-    assert backwards(named).dims is None and ah.adapt("numpy")(lambda x: x[::-1])(named).dims == ("x", "y")
+    assert backwards(named).dims is None and labelled(named).dims == ("x", "y")
 
 
-def test_labels_false_does_not_restore_the_index_of_tables():
+def test_tables_get_the_default_index_unless_labels_are_requested():
     given = frame(INDEXES["strings"])
-    result = ah.adapt("polars", copy=None, labels=False)(lambda t: t.sort("a", descending=True))(given)
+    result = ah.adapt("polars")(lambda t: t.sort("a", descending=True))(given)
     pd.testing.assert_frame_equal(result, pd.DataFrame({"a": [2.0, 1.0], "b": [4, 3]}))
+
+
+@pytest.mark.parametrize("function", [np.sort, np.argsort, np.flip, np.unique, np.cumsum, np.abs, np.fft.fft])
+def test_a_series_becomes_what_numpy_returns(function):
+    series = pd.Series([3.0, 1.0, 2.0], index=list("abc"))
+    result = ah.adapt("numpy")(function)(series)
+    assert type(result) is np.ndarray and result.tolist() == function(series.to_numpy()).tolist()
+
+
+def labelled_pairs():
+    xr = pytest.importorskip("xarray")
+    values, square = [1.0, 2.0, 3.0], np.eye(2)
+    return {
+        "Series": [pd.Series(values, order) for order in ([0, 1, 2], [2, 1, 0])],
+        "Series of times": [pd.Series(values, pd.date_range(day, periods=3)) for day in ("2020-01-01", "2021-01-01")],
+        "index of frames": [pd.DataFrame(square, index=order) for order in (["a", "b"], ["b", "a"])],
+        "columns of frames": [pd.DataFrame(square, columns=order) for order in (["a", "b"], ["b", "a"])],
+        "Series and frame": [pd.DataFrame(square, index=["a", "b"]), pd.Series([1.0, 2.0], ["b", "a"])],
+        "columns of polars": [pl.DataFrame(square, schema=order) for order in (["a", "b"], ["b", "a"])],
+        "columns of tables": [pa.table([[1.0], [2.0]], names=order) for order in (["a", "b"], ["b", "a"])],
+        "polars and pandas": [pl.DataFrame(square, schema=["a", "b"]), pd.DataFrame(square, columns=["b", "a"])],
+        "coords": [xr.DataArray(values, dims="t", coords={"t": order}) for order in ([0, 1, 2], [2, 1, 0])],
+        "dims": [xr.DataArray(square, dims=order) for order in (("x", "y"), ("y", "x"))],
+        "variables": [xr.Variable(order, square) for order in (("x", "y"), ("y", "x"))],
+        "pandas and xarray": [
+            pd.Series(values, [0, 1, 2]), xr.DataArray(values, dims="t", coords={"t": [2, 1, 0]}),
+        ],
+        "USMArray": [ah.zeros((2, 2), dims=order) for order in (("x", "y"), ("y", "x"))],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_arguments_with_different_labels_raise(labels):
+    add = ah.adapt("numpy", labels=labels)(lambda a, b: a + b)
+    for first, second in labelled_pairs().values():
+        for one, two in ((first, second), (second, first)):
+            with pytest.raises(ValueError, match=r"labels of dimension \d of a \(.*\) and b \(.*\) differ"):
+                add(one, two)
+            with pytest.raises(ValueError, match="of a .* and b .* differ"):
+                add(one, b=two)
+        assert np.shape(add(first, first)) == np.shape(add(ah.as_numpy(first, copy=None), second))
+
+
+def test_arguments_with_equal_or_unrelated_labels_are_accepted():
+    join = ah.adapt("polars")(lambda a, b: a.join(b, on="k"))
+    first = pd.DataFrame({"k": [1, 2], "v": [3, 4]})
+    assert join(first, pd.DataFrame({"k": [1, 2], "w": [5, 6]})).to_dict("list") == {"k": [1, 2], "v": [3, 4], "w": [5, 6]}
+    dot = ah.adapt("numpy")(lambda x, w: x @ w)
+    matrix = pd.DataFrame(np.eye(2), index=["s", "t"], columns=["a", "b"])
+    assert dot(matrix, pd.Series([1.0, 2.0], ["a", "b"])).tolist() == [1, 2]
+    convolve = ah.adapt("numpy")(np.convolve)
+    assert convolve(pd.Series([1.0, 2.0], [5, 6]), pd.Series([1.0])).tolist() == [1, 2]
+    joined = ah.adapt("numpy")(np.concatenate)([pd.Series([1.0], [5]), pd.Series([2.0], [6])])
+    assert type(joined) is np.ndarray and joined.tolist() == [1, 2]
+    aligned = ah.adapt("pandas")(lambda a, b: a + b)(pd.Series([1, 2], [0, 1]), pd.Series([10, 20], [1, 0]))
+    assert aligned.to_dict() == {0: 21, 1: 12}

@@ -62,9 +62,9 @@ def test_like_converts_each_producer_to_each_producer(source, target):
         if refused(element, given.shape, expected):
             is_0d_column = given.shape == () and expected == "pyarrow.Array"
             with pytest.raises(ValueError if is_0d_column else (BufferError, TypeError)):
-                ah.like(given.obj, model.obj, copy=None)
+                ah.like(given.obj, model.obj, copy=True)
             return
-        result = ah.like(given.obj, model.obj, copy=None)
+        result = ah.like(given.obj, model.obj, copy=True)
         assert isinstance(result, type_named(expected))
         back = ah.asarray(result)
         assert back.to_host().to_numpy().tobytes() == given.values
@@ -96,7 +96,7 @@ def torch():
 def test_series_keeps_index_and_name_in_memory_of_numpy(pandas):
     values = np.array([1.5, 2.5])
     model = pandas.Series([1, 2], index=["a", "b"], name="n")
-    result = ah.like(values, model)
+    result = ah.like(values, model, labels=True)
     pandas.testing.assert_series_equal(result, pandas.Series(values, index=["a", "b"], name="n"))
     assert np.shares_memory(result.to_numpy(), values)
 
@@ -110,7 +110,7 @@ def test_series_of_another_length_does_not_get_labels(pandas):
 def test_series_with_arrow_memory_gives_a_series_with_arrow_memory(pandas):
     pytest.importorskip("pyarrow")
     model = pandas.Series([1, 2], dtype="int64[pyarrow]", index=["a", "b"], name="n")
-    result = ah.like(np.array([1.5, 2.5]), model)
+    result = ah.like(np.array([1.5, 2.5]), model, labels=True)
     assert str(result.dtype) == "double[pyarrow]"
     assert result.index.tolist() == ["a", "b"]
     assert result.name == "n"
@@ -118,25 +118,23 @@ def test_series_with_arrow_memory_gives_a_series_with_arrow_memory(pandas):
 
 def test_frame_keeps_index_and_columns(pandas):
     model = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=[7, 8])
-    result = ah.like(np.eye(2), model)
+    result = ah.like(np.eye(2), model, labels=True)
     pandas.testing.assert_frame_equal(result, pandas.DataFrame(np.eye(2), columns=["a", "b"], index=[7, 8]))
-    assert type(ah.like(np.ones(2), model)) is pandas.Series
-    with pytest.raises(ValueError, match="the array has 3 dimensions; accepted: 1 or 2"):
-        ah.like(np.ones((1, 1, 1)), model)
+    assert type(ah.like(np.ones(2), model, labels=True)) is pandas.Series
 
 
 def test_records_become_a_frame_with_the_models_labels(pandas):
     pytest.importorskip("pyarrow")
     model = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]}, index=[7, 8])
     records = ah.asnested([{"p": 1.5, "q": "u"}, {"p": 2.5, "q": "v"}])
-    result = ah.like(records, model, copy=None)
+    result = ah.like(records, model, copy=None, labels=True)
     assert result.columns.tolist() == ["a", "b"]
     assert result.index.tolist() == [7, 8]
     assert result["b"].tolist() == ["u", "v"]
 
 
 def test_pandas_index_can_be_a_model(pandas):
-    result = ah.like(np.arange(2.0), pandas.Index([1, 2], name="n"))
+    result = ah.like(np.arange(2.0), pandas.Index([1, 2], name="n"), labels=True)
     assert isinstance(result, pandas.Index)
     assert result.name == "n"
 
@@ -145,50 +143,50 @@ def test_data_array_keeps_dims_coords_and_name():
     xarray = pytest.importorskip("xarray")
     model = xarray.DataArray(np.zeros((2, 3)), dims=("x", "y"), coords={"x": [10, 20]}, name="n")
     values = np.ones((2, 3), "f4")
-    result = ah.like(values, model)
+    result = ah.like(values, model, labels=True)
     xarray.testing.assert_identical(result, xarray.DataArray(values, dims=("x", "y"), coords={"x": [10, 20]}, name="n"))
     assert np.shares_memory(result.data, values)
-    assert ah.like(np.ones(4), model).dims == ("dim_0",)
-    assert ah.like(values, model.variable).dims == ("x", "y")
+    assert ah.like(np.ones(4), model, labels=True).dims == ("dim_0",)
+    assert ah.like(values, model.variable, labels=True).dims == ("x", "y")
 
 
 def test_data_array_keeps_the_array_library_of_its_data(torch):
     xarray = pytest.importorskip("xarray")
     strict = pytest.importorskip("array_api_strict")
     model = xarray.DataArray(strict.zeros((2,)), dims=("x",))
-    assert type(ah.like(torch.ones(2), model).data) is type(model.data)
+    assert type(ah.like(torch.ones(2), model, labels=True).data) is type(model.data)
 
 
 def test_records_become_a_dataset():
     xarray = pytest.importorskip("xarray")
     model = xarray.Dataset({"a": ("x", [1, 2]), "b": ("x", [3.0, 4.0])}, coords={"x": [10, 20]})
     records = np.array([(1.5, 2), (3.5, 4)], [("a", "f8"), ("b", "i4")])
-    result = ah.like(records, model)
+    result = ah.like(records, model, labels=True)
     assert result["a"].dims == ("x",)
     assert result["a"].values.tolist() == [1.5, 3.5]
     assert result["b"].dtype == "i4"
     assert result["x"].values.tolist() == [10, 20]
     with pytest.raises(ValueError, match="the array does not have fields; accepted: records"):
-        ah.like(np.ones(2), model)
+        ah.like(np.ones(2), model, labels=True)
 
 
 def test_polars_series_and_frames_keep_names():
     polars = pytest.importorskip("polars")
     model = polars.Series("n", [1, 2])
-    assert ah.like(np.array([1.5, 2.5]), model).equals(polars.Series("n", [1.5, 2.5]), check_names=True)
-    assert ah.like(np.ones(3), model).name == ""
+    assert ah.like(np.array([1.5, 2.5]), model, labels=True).equals(polars.Series("n", [1.5, 2.5]), check_names=True)
+    assert ah.like(np.ones(3), model, labels=True).name == ""
     frame = polars.DataFrame({"a": [1, 2], "b": [3, 4]})
-    assert ah.like(np.asfortranarray(np.eye(2)), frame).to_dict(as_series=False) == {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+    assert ah.like(np.asfortranarray(np.eye(2)), frame, labels=True).to_dict(as_series=False) == {"a": [1.0, 0.0], "b": [0.0, 1.0]}
     with pytest.raises(BufferError):
         ah.like(np.eye(2), frame, copy=False)
-    assert ah.like(np.eye(2), frame, copy=None).columns == ["a", "b"]
+    assert ah.like(np.eye(2), frame, copy=None, labels=True).columns == ["a", "b"]
 
 
 def test_arrow_tables_keep_names():
     pa = pytest.importorskip("pyarrow")
     for cls in (pa.Table, pa.RecordBatch):
         model = cls.from_pydict({"a": [1, 2], "b": [3, 4]})
-        result = ah.like(np.eye(2), model, copy=None)
+        result = ah.like(np.eye(2), model, copy=None, labels=True)
         assert type(result) is cls
         assert result.to_pydict() == {"a": [1.0, 0.0], "b": [0.0, 1.0]}
     chunked = ah.like(np.ones(2), pa.chunked_array([[1], [2]]))
@@ -197,11 +195,11 @@ def test_arrow_tables_keep_names():
 
 def test_usm_array_keeps_dims():
     values = np.ones((2, 3))
-    result = ah.like(values, ah.zeros((2, 3), dims=("I", "J")))
+    result = ah.like(values, ah.zeros((2, 3), dims=("I", "J")), labels=True)
     assert type(result) is ah.USMArray
     assert result.dims == ("I", "J")
     assert result.ptr == values.ctypes.data
-    assert ah.like(np.ones(2), ah.zeros((2, 3), dims=("I", "J"))).dims is None
+    assert ah.like(np.ones(2), ah.zeros((2, 3), dims=("I", "J")), labels=True).dims is None
 
 
 # ---------------------------------------------------------------------------------------------- models without an array
@@ -251,8 +249,9 @@ def test_array_types_of_libraries_can_be_models(library):
     module = pytest.importorskip(library)
     names = {"pandas": "Series", "polars": "Series", "xarray": "DataArray", "dpnp": "ndarray"}
     cls = getattr(module, names.get(library, "Array"))
-    assert isinstance(ah.like(np.ones(2, "f4"), cls, copy=None), cls)
-    assert type(ah.like(np.ones(2, "f4"), module, copy=None)).__module__.partition(".")[0].startswith(library)
+    copy = True if library == "dpnp" else None
+    assert isinstance(ah.like(np.ones(2, "f4"), cls, copy=copy), cls)
+    assert type(ah.like(np.ones(2, "f4"), module, copy=copy)).__module__.partition(".")[0].startswith(library)
 
 
 def test_autograd_leaf_can_be_a_model(torch):
@@ -295,7 +294,7 @@ def test_element_type_is_kept_unless_another_is_requested(torch):
     assert ah.like(x, model, dtype="model").dtype == torch.float32
     assert ah.like(x, model, dtype=torch.int16).tolist() == [0, 1, 2]
     assert ah.like([1, 2], model, dtype="model").dtype == torch.float32
-    with pytest.raises(TypeError, match="casting float64 to the model's int32 is not a 'same_kind' cast"):
+    with pytest.raises(TypeError, match="cannot be cast to .*int32.* according to the rule same_kind"):
         ah.like(x, torch.zeros(1, dtype=torch.int32), dtype="model")
     with pytest.raises(ValueError, match="the model is a module or a type"):
         ah.like(x, torch, dtype="model")
@@ -305,16 +304,17 @@ def test_result_is_on_the_device_of_the_model():
     dpnp = pytest.importorskip("dpnp")
     model = dpnp.zeros(1)
     x = np.ones(3)
-    with pytest.raises(BufferError, match=r"the memory is on cpu, but the model is on oneapi:0; pass copy=None"):
-        ah.like(x, model, copy=False)
-    result = ah.like(x, model, copy=None)
+    for copy in (None, False):
+        with pytest.raises(BufferError, match=r"the memory is on cpu, but the model is on oneapi:0; .* Pass copy=True"):
+            ah.like(x, model, copy=copy)
+        with pytest.raises(BufferError, match="the memory is on oneapi:0"):
+            ah.like(dpnp.ones(3, usm_type="device"), x, copy=copy)
+    result = ah.like(x, model, copy=True)
     assert isinstance(result, dpnp.ndarray)
-    back = ah.like(result, x, copy=None)
+    back = ah.like(result, x, copy=True)
     assert type(back) is np.ndarray
     assert back.tolist() == [1, 1, 1]
-    with pytest.raises(BufferError, match="like: the memory is on oneapi:0, but the model is on cpu"):
-        ah.like(dpnp.ones(3, usm_type="device"), x, copy=False)
-    assert ah.asarray(ah.like(x, ah.USMArray, device="oneapi:0")).device.type == "oneapi"
+    assert isinstance(ah.like([1, 2], model), dpnp.ndarray)
     assert ah.like(result, model, dtype="f4").dtype == "f4"
     assert ah.like(result, model, dtype="f4").usm_type == result.usm_type
 
@@ -375,9 +375,8 @@ def test_other_containers_keep_0d_arrays(name):
 def test_empty_arrays_get_the_usm_type_of_the_model(usm_type):
     dpnp = pytest.importorskip("dpnp")
     model = dpnp.ones(2, usm_type=usm_type)
-    for copy in (None, True):
-        result = ah.like(np.zeros((0, 4)), model, copy=copy)
-        assert type(result) is dpnp.ndarray and result.shape == (0, 4) and result.usm_type == usm_type
+    result = ah.like(np.zeros((0, 4)), model, copy=True)
+    assert type(result) is dpnp.ndarray and result.shape == (0, 4) and result.usm_type == usm_type
 
 
 def test_models_and_arrays_that_are_not_dense():

@@ -265,12 +265,11 @@ def test_errors_for_pint_quantities_suggest_the_magnitude():
     assert_refused(xarray.DataArray(units.Quantity(np.arange(3.0), "m")), "x.data.magnitude")
 
 
-def test_astropy_quantities_are_viewed_as_ndarrays():
-    units = library("astropy.units")
-    q = np.arange(3.0) * units.m
-    a = ah.asarray(q)
-    assert a.ptr == q.ctypes.data and a.base is q  # `q` has the unit
-    assert a.access == "readwrite"
+def test_astropy_quantities_are_rejected():
+    units, coordinates = library("astropy.units"), library("astropy.coordinates")
+    for q in (np.arange(3.0) * units.m, 3 * units.m, coordinates.Angle([1.0, 2.0], "deg")):
+        assert_refused(q, "x.value, or x.to_value(unit); the unit is not included")
+    assert ah.asarray((np.arange(3.0) * units.m).value).tolist() == [0, 1, 2]
 
 
 def test_masked_astropy_arrays_are_rejected():

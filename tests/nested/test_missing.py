@@ -910,7 +910,8 @@ def test_value_keeps_the_labels_of_pandas_frames(labels):
 
 def test_labels_of_the_model_take_precedence():
     frame, model = pd.DataFrame({0: [1, None]}, index=["x", "y"]), pd.DataFrame({"a": [1, 2]})
-    filled = ah.like(frame, model, missing=5)
+    assert ah.like(frame, model, missing=5).index.tolist() == ["x", "y"]
+    filled = ah.like(frame, model, missing=5, labels=True)
     assert filled.columns.tolist() == ["a"] and filled.index.tolist() == [0, 1]
 
 

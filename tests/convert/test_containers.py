@@ -153,7 +153,7 @@ def test_pandas_metadata_of_a_schema_is_kept(columns):
 def test_functions_adapted_to_pyarrow_table_receive_tables():
     seen = []
 
-    @ah.adapt(pa.Table, copy=None)
+    @ah.adapt(pa.Table, labels=True)
     def ordered(table):
         seen.append(type(table))
         return table.select(["b", "a"])

@@ -1,0 +1,206 @@
+"""Labels: index, columns, dims, coords and names of the arrays of pandas, polars, pyarrow, xarray and arrayhub.
+
+Labels are set only if the author of a function or the caller of `like` asks for them (``labels=True``).
+"""
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from arrayhub._core.errors import name_of_type, root_of
+
+# Names of the classes with labels, by library.
+_LABELLED = {
+    ("arrayhub", "USMArray"): "usm",
+    ("pandas", "DataFrame"): "frame",
+    ("pandas", "Series"): "series",
+    ("pandas", "Index"): "index",
+    ("polars", "DataFrame"): "columns",
+    ("polars", "Series"): "name",
+    ("pyarrow", "RecordBatch"): "table",
+    ("pyarrow", "Table"): "table",
+    ("pyarrow", "Tensor"): "tensor",
+    ("xarray", "DataArray"): "coords",
+    ("xarray", "Dataset"): "dataset",
+    ("xarray", "Variable"): "dims",
+}
+TABLES = ("frame", "columns", "table")
+
+
+@lru_cache(maxsize=1024)
+def label_kind(cls: type) -> str | None:
+    """Return which labels the instances of a type have, or None for types without labels."""
+    return next(filter(None, [_LABELLED.get((root_of(base), base.__name__)) for base in cls.__mro__]), None)
+
+
+def is_table(obj: Any) -> bool:
+    """Return whether an object is a DataFrame of pandas or polars, or a Table or RecordBatch of pyarrow."""
+    return label_kind(type(obj)) in TABLES
+
+
+def shape_of(obj: Any) -> tuple[int, ...]:
+    if label_kind(type(obj)) == "table":
+        return (obj.num_rows, obj.num_columns)
+    return tuple(getattr(obj, "shape", ()))
+
+
+# -------------------------------------------------------------------------------------------------------------- names
+
+
+def get_names(obj: Any) -> Any:
+    """Return the name of a Series, the list of field names of a table or of records, or None."""
+    kind = label_kind(type(obj))
+    if kind in ("series", "name", "index"):
+        return None if obj.name is None or (isinstance(obj.name, str) and not obj.name) else obj.name
+    if kind in ("frame", "columns"):
+        return list(obj.columns)
+    if kind == "table":
+        return list(obj.schema.names)
+    if kind is not None and kind != "usm":
+        return None
+    found = getattr(obj, "fields", None)  # of awkward or a NestedArray
+    for attribute in ("dtype", "type"):  # of NumPy or pyarrow
+        found = found or getattr(getattr(obj, attribute, None), "names", None)
+    return list(found) if found else None
+
+
+def rename(made: Any, names: Any, model: Any = None) -> Any:
+    """Return `made`, a new Series or table, with other names. Names that `model` has are not converted to strings."""
+    kind = label_kind(type(made))
+    if isinstance(names, list) != (kind in TABLES):
+        return made
+    if kind == "frame":
+        known = {str(name): name for name in model.columns} if label_kind(type(model)) == "frame" else {}
+        made.columns = [known.get(str(name), name) for name in names]
+    elif kind == "series":
+        own = getattr(model, "name", None)
+        made.name = own if str(own) == str(names) else names
+    elif kind == "columns":
+        made.columns = list(map(str, names))
+    elif kind == "table":
+        made = made.rename_columns(list(map(str, names)))
+    elif kind == "name":
+        made = made.alias(str(names))
+    return made
+
+
+def with_labels(made: Any, model: Any, source: Any = None) -> Any:
+    """Return `made` with the labels of `model` if the shapes are equal, otherwise `made` itself.
+
+    In polars and pyarrow, the names of `source`, from which `made` was converted, take precedence over those of `model`.
+    """
+    kind = label_kind(type(made))
+    if kind is None or shape_of(made) != shape_of(model):
+        return made
+    if kind in ("coords", "dims", "dataset"):
+        return _with_coords(made, model, kind)
+    own = get_names(model)
+    if kind in ("frame", "series"):
+        made = made.copy(deep=False)
+        if hasattr(model, "index"):
+            made.index = model.index
+        if kind == "series":
+            made.name = own
+        elif own is not None:
+            made.columns = model.columns
+    elif kind == "index":
+        return made.rename(own)
+    elif own is not None and get_names(source) is None:
+        made = rename(made, own)
+    if kind == "usm" and model.dims is not None:
+        return made.with_dims(model.dims)
+    return made
+
+
+def with_names_of(made: Any, source: Any) -> Any:
+    """Return `made`, a copy of `source` with other elements, with the names of `source`, and with its index in pandas."""
+    if label_kind(type(made)) in ("frame", "series") and label_kind(type(source)) in ("frame", "series"):
+        return with_labels(made, source)
+    names = get_names(source)
+    return made if names is None else rename(made, names)
+
+
+def _with_coords(made: Any, model: Any, kind: str) -> Any:
+    """Return an object of xarray with the dims, coords and name of `model`, which has the same shape."""
+    xarray = sys.modules["xarray"]
+    if kind == "dims":
+        return type(model)(model.dims, made.data)
+    if kind == "coords":
+        return xarray.DataArray(made.data, coords=model.coords, dims=model.dims, name=model.name)
+    dims = {name: model[name].dims for name in made if name in model and model[name].shape == made[name].shape}
+    variables = {name: (dims.get(name, made[name].dims), made[name].data) for name in made}
+    return xarray.Dataset(variables, coords={key: value for key, value in model.coords.items() if key not in variables})
+
+
+# ---------------------------------------------------------------------------------------------------------- comparison
+
+
+def _axes_of_usm(obj: Any) -> list[Any]:
+    return [] if obj.dims is None else [(name, None) for name in obj.dims]
+
+
+# Functions that return, for each dimension, its name and its labels, or None.
+_AXES: dict[str, Callable[[Any], list[Any]]] = {
+    "usm": _axes_of_usm,
+    "frame": lambda obj: [(None, obj.index), (None, obj.columns)],
+    "series": lambda obj: [(None, obj.index)],
+    "columns": lambda obj: [(None, None), (None, obj.columns)],
+    "table": lambda obj: [(None, None), (None, obj.schema.names)],
+    "coords": lambda obj: [(dim, obj.indexes.get(dim)) for dim in obj.dims],
+    "dims": lambda obj: [(dim, None) for dim in obj.dims],
+}
+
+
+def check_labels(call: str, arguments: list[tuple[str, Any]], columns: bool = True) -> None:
+    """Raise ValueError if the labels of two arguments differ along a dimension of equal length.
+
+    `arguments` contains pairs of a name and a value. With ``columns=False``, the names of the columns of tables are not
+    compared, because the function receives them.
+    """
+    labelled = []
+    for key, obj in arguments:
+        kind = label_kind(type(obj))
+        axes = _AXES[kind](obj) if kind in _AXES else []
+        if axes and not columns and kind in TABLES:
+            axes[1] = (None, None)
+        if axes:
+            labelled.append((key, obj, [(*axis, length) for axis, length in zip(axes, shape_of(obj), strict=True)]))
+    for k, (key, obj, axes) in enumerate(labelled):
+        for other_key, other, other_axes in labelled[:k]:
+            what = _difference(other_axes, axes)
+            if what:
+                raise ValueError(
+                    f"{call}: {what} of {other_key} ({name_of_type(type(other))}) and {key}"
+                    f" ({name_of_type(type(obj))}) differ; accepted: equal labels. Align them first, or pass arrays"
+                    " without labels, such as arrayhub.as_numpy(x)"
+                )
+
+
+def _difference(first: list[Any], second: list[Any]) -> str:
+    """Return which labels of two objects differ, or ""."""
+    if len(first) == len(second):
+        for axis, (one, two) in enumerate(zip(first, second, strict=True)):
+            if _differ(one, two):
+                return f"the labels of dimension {axis}"
+        return ""
+    few, many = sorted((first, second), key=len)
+    for axis, one in enumerate(few):  # NumPy aligns the last dimensions, and pandas the index with the columns
+        alike = [other for other in many if other[2] == one[2]]
+        if alike and all(_differ(one, other) for other in alike):
+            return f"the labels of dimension {axis}"
+    return ""
+
+
+def _differ(one: tuple[Any, Any, int], two: tuple[Any, Any, int]) -> bool:
+    (name, labels, length), (other_name, other_labels, other_length) = one, two
+    if length != other_length:
+        return False
+    if name is not None and other_name is not None and name != other_name:
+        return True
+    if labels is None or other_labels is None or labels is other_labels:
+        return False
+    equals = getattr(labels, "equals", None)
+    if equals is not None and hasattr(other_labels, "equals"):
+        return not equals(other_labels)
+    return list(labels) != list(other_labels)

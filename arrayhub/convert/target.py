@@ -1,0 +1,502 @@
+"""The target of a conversion: library, class, device and model. `like`, `placement` and `adapt` convert to targets."""
+
+import datetime
+import sys
+from functools import lru_cache, partial
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from arrayhub import transfer
+from arrayhub._core.copying import Copy
+from arrayhub._core.descriptor import CPU, Descriptor, Device
+from arrayhub._core.dtypes import requested_dtype
+from arrayhub._core.errors import PASSES_ON, name_of_type, needed, root_of, show
+from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import Tree
+from arrayhub.adapters.arrow import unread
+from arrayhub.adapters.table import PROTOCOLS
+from arrayhub.adapters.type_cache import types_generation
+from arrayhub.array.casting import cast_checked
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
+from arrayhub.convert.functions import asarray, convert, convert_by_emit, protocols_of_type
+from arrayhub.convert.labels import get_names, label_kind, shape_of, with_labels, with_names_of
+from arrayhub.convert.names import NESTED, OWN, SPARSE, known_names, library_name, sparse_library
+from arrayhub.convert.names import name_of_type as library_of_type
+from arrayhub.libraries import plugins, wrappers
+from arrayhub.libraries.known import row_of_type
+from arrayhub.libraries.numpy import VALUES
+from arrayhub.libraries.wrapper_table import BUILT_IN, RESEMBLING
+from arrayhub.runtimes.host import is_host_readable
+
+# Libraries whose arrays are in host memory only.
+_HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
+
+# Libraries that have only sparse arrays, with the library of dense arrays in the same kind of memory.
+_DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
+
+
+_CAPSULE = type(datetime.datetime_CAPI)
+
+
+class ArrayType(NamedTuple):
+    """What the type of an array determines."""
+
+    library: str  # name that `convert` uses; "numpy" for arrays of unknown libraries
+    owner: str | None  # the library whose functions accept the arrays unchanged
+    sparse: str | None  # the library of sparse arrays
+    wraps: bool  # whether the library is that of a wrapped array
+    refused: bool  # whether `asarray` refuses all arrays of the type
+    host: bool  # whether the arrays are always in host memory
+
+
+_is_sparse_tensor = lru_cache(maxsize=16)(lambda layout: str(layout).startswith("torch.sparse_"))
+
+
+class PlaceError(BufferError):
+    """Error for memory on another device than the target's."""
+
+
+class Target:
+    """Library, class, device and model that an object is converted to.
+
+    Attributes
+    ----------
+    library : str
+        Name that `convert` uses.
+    cls : type or None
+        Class of the result. None for the class that `convert` returns for the name of the library.
+    device : Device or None
+        Device of the memory. None leaves the memory where it is.
+    model : object
+        The array whose labels, element type, kind of memory and metadata are used, or None.
+    """
+
+    __slots__ = ("cls", "device", "library", "model")
+
+    def __init__(self, library: str, cls: type | None = None, device: Device | None = None, model: Any = None) -> None:
+        self.library, self.cls, self.device, self.model = library, cls, device, model
+
+    def convert(
+        self,
+        obj: Any,
+        call: str,
+        copy: Copy = None,
+        dtype: Any = None,
+        labels: bool = False,
+        missing: Any = None,
+        move: bool = False,
+        advice: str = "copy=True, which copies",
+        place: Device | None = None,
+    ) -> Any:
+        """Return `obj` as an array of this target. The parameters are those of `like`.
+
+        `move` permits a copy to the device, as ``copy=True`` does. `advice` is what an error suggests without `move`.
+        `place` is the device of `obj`, if it is known.
+        """
+        library, model, cls = self.library, self.model, self.cls
+        found = type_row(type(obj), types_generation())
+        if found is not None and (found.sparse or (found.owner == "torch" and _is_sparse_tensor(obj.layout))):
+            return self._convert_sparse(obj, call, copy, dtype, move)
+        moves = move or copy is True
+        given = asarray(obj) if type(obj) is _CAPSULE else obj  # a capsule can be read only once
+        if dtype is not None or library == "jax":
+            given = self._cast(given, call, copy, dtype, missing)
+            copy = None if given is not obj and copy is True else copy  # the cast has made a copy
+        if self.device is not None and library not in _HOST_ONLY:
+            if type(given) is not np.ndarray or self.device != CPU:
+                given = self._move(given, call, moves, advice)
+        elif not moves and ((place != CPU and (found is None or not found.host)) or library in _NEEDED):
+            _check_place(given, library, call, advice)
+        if library in hooks.NESTED_CONSUMERS and getattr(cls or type(model), "__name__", "") != "Tensor":
+            _check_dimensions(given, call, library)
+        if cls is None and model is not None and maker_of(type(model)) is not None:
+            cls = class_like(model, partial(_has_columns, given))
+        if library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
+            made = self._wrap(given, copy, missing)
+        elif (
+            found is not None and found.owner == library and given is obj and copy is not True and missing is None
+        ) and (cls is None or issubclass(type(obj), cls)):
+            made = obj
+        elif library in plugins.TAKE_MODEL and model is not None:
+            made = convert_by_emit(given, library, plugins.emitter_like(library, model), copy)
+        else:
+            to = None
+            if moves and copy is None and not (found is not None and found.host):
+                to = _FIRST.get(library) if self.device is None else self.device
+            made = convert(given, cls or library, copy=copy, device=to, missing=missing)
+        if library == "pandas" and model is not None:
+            made = with_arrow_type(made, model)
+        if given is not obj and made is not obj:
+            made = with_names_of(made, obj)
+        return with_labels(made, model, obj) if labels and model is not None else made
+
+    def _convert_sparse(self, obj: Any, call: str, copy: Copy, dtype: Any, move: bool) -> Any:
+        if isinstance(dtype, str) and dtype == "model":
+            dtype = self.dtype(call)
+        cls = self.cls if self.cls is not None else type(self.model)
+        copied = True if move and copy is None else copy
+        sparse_class = cls if sparse_library(cls) is not None else None
+        return hooks.sparse_like(call, obj, self.library, self.device, copied, dtype, None, sparse_class)
+
+    def _wrap(self, obj: Any, copy: Copy, missing: Any) -> Any:
+        """Return `obj` as an object of xarray. Its data belongs to the library of the data of the model."""
+        library = library_of_type(type(self.model.data)) or "numpy"
+        made = convert(obj, "xarray", copy=copy, missing=missing) if library == "numpy" else None
+        if made is None:
+            data = convert(obj, library, copy=copy, missing=missing)
+            made = sys.modules["xarray"].DataArray(data, dims=asarray(obj).dims if missing is None else None)
+        return made.variable if label_kind(type(self.model)) == "dims" else made
+
+    def asarray(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None) -> Any:
+        """Return `obj` as a USMArray, NestedArray or SparseArray on the device."""
+        if sparse_library(obj) is not None:
+            return hooks.sparse_like(call, obj, OWN, self.device, copy, dtype)
+        array = obj if dtype is None else self._cast(obj, call, copy, dtype, None)
+        if self.library == NESTED:
+            return hooks.asnested(array, copy=copy)
+        array = array_or_nested(array, copy)
+        if copy is True and array is obj:
+            array = asarray(array, copy=True)
+        moves = copy is True or issubclass(type(obj), VALUES)
+        return array if self.device is None else self._move(array, call, moves)
+
+    def _cast(self, obj: Any, call: str, copy: Copy, dtype: Any, missing: Any) -> Any:
+        """Return `obj`, or a copy of `obj` with other elements. jax narrows elements of 64 bits if x64 is disabled."""
+        if missing is not None:
+            obj = convert(obj, "numpy", copy=copy, missing=missing)
+        if dtype is None:
+            found = array_type(obj)
+            if found is not None and found.owner == "jax":
+                return obj
+            try:
+                array = asarray(obj, copy=copy)
+            except (BufferError, TypeError):  # the export raises the error
+                return obj
+            dtype, call = narrow_for_jax(array.dtype), f"{call}: jax without x64"
+            return array if dtype == array.dtype else cast_checked(array, dtype, call)
+        array = array_or_nested(obj, copy)
+        if isinstance(array, Tree) or array.dtype.kind in "SUT":
+            kind = array.type if isinstance(array, Tree) else array.dtype
+            raise TypeError(f"{call}: dtype is {show(dtype)}, but the elements are {kind}; accepted: dtype=None")
+        if not isinstance(dtype, str) or dtype != "model":
+            own = requested_dtype(dtype)
+            values = issubclass(type(obj), VALUES)
+            return obj if array.dtype == own else asarray(obj if values else array, dtype=own)
+        own = self.dtype(call)
+        return obj if array.dtype == own else cast_checked(array, own, call)
+
+    def dtype(self, call: str) -> np.dtype[Any]:
+        """Return the element type of the model."""
+        if self.model is None:
+            raise ValueError(
+                f"{call}: dtype is 'model', but the model is a module or a type; accepted: an array as the model"
+            )
+        try:
+            return asarray(self.model).dtype
+        except PASSES_ON:
+            raise
+        except (BufferError, TypeError):
+            own = getattr(self.model, "dtype", None)
+            if own is None:
+                raise
+        return requested_dtype(own)
+
+    def _move(self, obj: Any, call: str, allowed: bool, advice: str = "copy=True, which copies") -> Any:
+        """Return `obj` in the kind of memory of the model. Lists are built there."""
+        if type(obj) is np.ndarray and self.device == CPU:
+            return obj
+        device = device_of(obj)
+        if self.device is None or device == self.device:
+            return obj
+        if self.device == CPU and is_host_readable(array_of(obj)):
+            return asarray(obj).to_host()
+        if not allowed and not issubclass(type(obj), VALUES):
+            raise PlaceError(
+                f"{call}: the memory is on {device}, but the model is on {self.device}; accepted: memory on the same"
+                f" device. Pass {advice}"
+            )
+        if issubclass(type(obj), Tree):
+            return obj.to_device(self.device)
+        array, memory = asarray(obj, copy=None), array_of(self.model)
+        if memory is not None and is_host_readable(array) and memory.device == self.device:
+            return transfer.to_memory_of(memory, array)
+        return transfer.to_device(array, self.device)
+
+
+# Libraries with arrays in the memory of GPUs. Other libraries, except `_BY_SYCL`, read host memory only.
+_BY_CUDA = ("torch", "jax", "cupy", "numba", "arrow", "xarray", OWN, NESTED, SPARSE)
+_BY_SYCL = ("dpnp", OWN, NESTED, SPARSE)
+_READERS = frozenset((*_HOST_ONLY, *_BY_CUDA, *_BY_SYCL))
+
+
+_NEEDED = {"cupy": "cuda", "dpnp": "oneapi"}  # libraries without arrays in host memory
+_FIRST = {"cupy": "cuda:0", "dpnp": "oneapi:0"}  # their devices for models without a device
+
+
+def _check_place(obj: Any, library: str, call: str, advice: str) -> None:
+    """Raise PlaceError for an array whose memory a library cannot read, because ``copy=None`` does not move arrays."""
+    if issubclass(type(obj), VALUES) or library not in _READERS:
+        return
+    try:
+        array = asarray(obj) if unread(obj) is None else None
+    except PASSES_ON:
+        raise
+    except Exception:
+        array = None
+    if array is None:
+        return
+    device = array.device.type
+    needed = _NEEDED.get(library, "cpu")
+    if needed != "cpu":
+        fits = device.startswith(needed)
+    else:
+        fits = library in (_BY_SYCL if device == "oneapi" else _BY_CUDA) or is_host_readable(array)
+    if not fits:
+        text = f"{call}: the memory is on {array.device}; accepted: memory on {needed}."
+        raise PlaceError(f"{text} Pass {advice.format(needed)}")
+
+
+def _has_columns(obj: Any) -> bool:
+    return _ndim(obj) == 2 or isinstance(get_names(obj), list)
+
+
+def array_or_nested(obj: Any, copy: Copy) -> Any:
+    """Import an object as a USMArray, or as a NestedArray if it is not dense."""
+    if issubclass(type(obj), Tree):
+        return obj
+    try:
+        return asarray(obj, copy=copy)
+    except (BufferError, TypeError) as error:
+        refusal = error
+    try:
+        return hooks.asnested(obj, copy=copy)
+    except (BufferError, TypeError, ValueError):
+        raise refusal from None
+
+
+
+def narrow_for_jax(dtype: Any) -> Any:
+    """Return the element type that jax uses for elements of a dtype: 32 bits instead of 64 if x64 is disabled."""
+    if dtype.name not in ("int64", "uint64", "float64", "complex128"):
+        return dtype
+    jax = sys.modules.get("jax") or needed("jax", "to create its arrays")
+    return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+
+
+def _ndim(obj: Any) -> int:
+    if issubclass(type(obj), VALUES):
+        return 0 if issubclass(type(obj), _NUMBERS) else 2 if len(obj) and issubclass(type(obj[0]), (list, tuple)) else 1
+    ndim = getattr(obj, "ndim", None)
+    if ndim is None:
+        array = None if label_kind(type(obj)) else array_of(obj)
+        ndim = len(shape_of(obj)) or 1 if array is None else array.ndim
+    return int(ndim)
+
+
+def _check_dimensions(obj: Any, call: str, library: str) -> None:
+    if _ndim(obj) == 0:
+        raise ValueError(
+            f"{call}: the array has 0 dimensions; accepted by {'pyarrow' if library == 'arrow' else library}: 1 or more."
+            " Pass arrayhub.asarray(x).reshape(1), or numpy as the model"
+        )
+
+
+def array_of(obj: Any, copy: Copy = False) -> USMArray | None:
+    """Return an object as a USMArray, or None if `asarray` rejects it."""
+    if obj is None or type(obj) is _CAPSULE or unread(obj) is not None:  # a stream can be read only once, too
+        return None
+    try:
+        return asarray(obj, copy=copy)
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
+
+
+def device_of(obj: Any) -> Device:
+    """Return the device of an array, even if `asarray` rejects the array, for example because it requires a gradient.
+
+    Pinned CUDA memory belongs to the device ``cpu``, and managed CUDA memory to its GPU.
+    """
+    found = type_row(type(obj), types_generation())
+    if found is not None and found.host:
+        return CPU
+    try:
+        array = None if type(obj) is _CAPSULE or unread(obj) is not None else asarray(obj)
+    except PASSES_ON:
+        raise
+    except Exception:
+        array = None
+    if array is not None:
+        device = array.device
+    elif sparse_library(obj) is not None:
+        device = hooks.sparse_device_of(obj) or CPU
+    else:
+        try:
+            device = Device(tuple(obj.__dlpack_device__()))
+        except PASSES_ON:
+            raise
+        except Exception:
+            return _device_of_columns(obj)
+    if device.type == "cuda_host":
+        return CPU
+    return Device(f"cuda:{device.id}") if device.type == "cuda_managed" else device
+
+
+def _device_of_columns(obj: Any) -> Device:
+    """Return the device of Arrow columns, and the host for arrays without memory, such as traced arrays."""
+    try:
+        device: Device = hooks.asnested(obj).device if hasattr(type(obj), "__arrow_c_device_array__") else CPU
+    except PASSES_ON:
+        raise
+    except Exception:
+        return CPU
+    return device
+
+
+# ------------------------------------------------------------------------------------------------------ types of arrays
+
+
+_NUMBERS = (bool, int, float, complex, np.generic)
+_NO_ARRAYS = (type(None), str, bytes, dict, set, type, ModuleType, *VALUES)
+
+
+def array_type(obj: Any) -> ArrayType | None:
+    """Return what the type of an array determines, or None for objects that are not arrays.
+
+    An array is an object with an importer, a protocol of arrays, or a type that the table of wrappers lists. Objects
+    with ``__array__``, and objects with a shape, an element type and elements (``shape``, ``dtype``, ``__getitem__``)
+    are arrays, too, although `asarray` refuses them.
+    """
+    cls = type(obj)
+    found = type_row(cls, types_generation())
+    if found is not None:
+        is_number = found.refused and hasattr(cls, "shape") and getattr(obj, "shape", ()) == ()  # with a unit
+        return None if is_number else found
+    if issubclass(cls, _NO_ARRAYS) or not hasattr(obj, "__dict__"):
+        return None
+    return _BY_PROTOCOL if any(map(partial(_has, obj), _ON_INSTANCES)) else None
+
+
+def _has(obj: Any, attribute: str) -> bool:
+    try:
+        return hasattr(obj, attribute)
+    except Exception:  # of the object's own __getattr__
+        return False
+
+
+_BY_PROTOCOL = ArrayType("numpy", None, None, False, False, False)
+_OF_CAPSULE = ArrayType("numpy", None, None, False, False, False)
+_ON_INSTANCES = [name for row in PROTOCOLS if row.on_instances for name in row.attributes]
+
+
+@lru_cache(maxsize=1024)
+def type_row(cls: type, generation: int) -> ArrayType | None:
+    """Return what a type determines, see `array_type`. `generation` is the result of `types_generation`."""
+    sparse = sparse_library(cls)
+    if sparse is not None:
+        return ArrayType(_DENSE_LIBRARY.get(sparse, sparse), sparse, sparse, False, False, False)
+    if issubclass(cls, _NO_ARRAYS):
+        return None
+    if cls is _CAPSULE:
+        return _OF_CAPSULE
+    row = wrappers.known(cls)
+    wraps = row is not None and not row.asked and (row.attribute is not None or row.parse is not None)
+    refused = row is not None and not row.asked and not wraps
+    speaks = _speaks(cls, row is None or row.asked)
+    if not (speaks or wraps or (refused and row.root not in BUILT_IN) or _resembles_array(cls)):
+        return None
+    library = library_of_type(cls)
+    container = maker_of(cls) is not None or library in (*hooks.NESTED_CONSUMERS, *plugins.emitting())
+    owner = None if library is None else _owner(cls, library, refused or (wraps and not container))
+    refused = refused or not (speaks or wraps)
+    return ArrayType(library or "numpy", owner, None, wraps and not container, refused, library in _HOST_ONLY)
+
+
+def _speaks(cls: type, may_import: bool) -> bool:
+    """Return whether a type has an importer, or an attribute of a protocol. Attributes of instances do not count."""
+    has_importer, names = protocols_of_type(cls)
+    rows = [row for row in PROTOCOLS if row.name in names]
+    own = [row for row in rows if not row.on_instances or any(hasattr(cls, name) for name in row.attributes)]
+    return bool(own) or (has_importer and may_import)
+
+
+def _resembles_array(cls: type) -> bool:
+    if any((root_of(base), base.__name__) in RESEMBLING for base in cls.__mro__):
+        return True
+    if any("__call__" in vars(base) for base in cls.__mro__):  # such as numpy.poly1d
+        return False
+    return hasattr(cls, "__array__") or all(hasattr(cls, name) for name in ("shape", "dtype", "__getitem__"))
+
+
+def _owner(cls: type, library: str, wrapped: bool) -> str | None:
+    """Return the library whose functions receive arrays of a type unchanged, or None."""
+    if library == "numpy":
+        return "numpy" if issubclass(cls, np.ndarray) and not wrapped else None
+    if issubclass(cls, (Descriptor, Tree)):
+        return library
+    row = row_of_type(cls)
+    # The names differ for objects that are not arrays of the library, such as dpctl's memory.
+    if row is not None and row.name != library and row.name != "pyarrow":
+        return None
+    return None if cls.__name__ == "usm_ndarray" else library
+
+
+# -------------------------------------------------------------------------------------------------------------- models
+
+
+def target_of(model: Any, call: str) -> Target:
+    """Return the target for an array, an array type or a library's module as the model.
+
+    Raises
+    ------
+    TypeError
+        `model` is not an array, an array type or the module of a known library.
+    """
+    if issubclass(type(model), (ModuleType, type)):
+        cls = model if issubclass(type(model), type) else None
+        try:
+            return Target(library_name(model), cls)
+        except ValueError as error:
+            raise _model_error(call, model) from error
+    if issubclass(type(model), VALUES) or type(model) is bytes:
+        return Target("numpy", None, CPU, model)
+    found = None if issubclass(type(model), str) else array_type(model)
+    if found is None or (found.refused and found.owner is None):
+        raise _model_error(call, model, _named_library(model) if issubclass(type(model), str) else "")
+    if found.owner is None and not (found.host or found.wraps) and library_of_type(type(model)) is None:
+        array = array_of(model, None)
+        if array is None or not is_host_readable(array):  # an array of an unknown library
+            raise _model_error(call, model)
+    return target_like(model, found)
+
+
+def target_like(model: Any, found: ArrayType) -> Target:
+    """Return the target for an array of type `found`. Arrays of unknown libraries on a device become USMArrays."""
+    while found.wraps:
+        model = wrappers.inside(model)
+        found = array_type(model) or _BY_PROTOCOL
+    device = CPU if found.host else device_of(model)
+    unknown = found.owner is None and device != CPU and library_of_type(type(model)) is None
+    return Target(OWN if unknown else found.library, None, device, model)
+
+
+def _named_library(model: Any) -> str:
+    """Return advice for a string as the model, or "" if the string does not name a library."""
+    try:
+        library_name(model)
+    except ValueError:
+        return ""
+    return f". Call arrayhub.convert(x, {str.__str__(model)!r})"
+
+
+def _model_error(call: str, model: Any, advice: str = "") -> TypeError:
+    role = "the argument" if call == "placement" else "the model"
+    return TypeError(
+        f"{call}: {role} {show(model)} is of type {name_of_type(type(model))}; accepted: an array of numpy, torch,"
+        " jax, cupy, dpnp, pyarrow, polars, pandas, xarray, awkward or another library, a USMArray, a NestedArray, or"
+        f" the array type or module of a library{advice}"
+    )

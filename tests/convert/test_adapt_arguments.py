@@ -1,0 +1,592 @@
+"""Test which arguments `adapt` passes unchanged, converts or refuses, and that no write to an argument is lost."""
+
+import collections
+import dataclasses
+import enum
+import functools
+import sys
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+REFUSALS = (BufferError, TypeError, ValueError)
+ONES = np.ones(3)
+
+
+def passed(to, value, *others, **options):
+    """Return the object that a function for the library `to` receives for `value`."""
+    seen = []
+    ah.adapt(to, **options)(lambda x, *others: seen.append(x))(value, *others)
+    return seen[0]
+
+
+# ------------------------------------------------------------------------------------------ arrays of the target library
+
+
+def test_gradients_pass_through_functions_for_torch():
+    torch = pytest.importorskip("torch")
+    loss = ah.adapt("torch")(lambda x: (x * x).sum())
+    x = torch.ones(2, requires_grad=True)
+    loss(x).backward()
+    assert x.grad.tolist() == [2, 2]
+    assert loss(x * 2).requires_grad and loss(np.ones(2)).item() == 2
+    parameter = torch.nn.Parameter(torch.ones(2))
+    assert passed("torch", parameter) is parameter and passed(torch, parameter) is parameter
+    assert passed(torch.Tensor, parameter) is parameter
+    assert ah.adapt("torch")(lambda x: x)(parameter) is parameter
+    total = ah.adapt("torch")(lambda x: torch.cat(x).sum())([x, x])
+    assert total.requires_grad
+
+
+def test_functions_for_jax_can_be_transformed():
+    jax = pytest.importorskip("jax")
+    square = ah.adapt("jax")(lambda x: jax.numpy.sum(x**2))
+    x = jax.numpy.arange(3.0)
+    assert jax.grad(square)(x).tolist() == [0, 2, 4]
+    assert jax.jit(square)(x) == 5 and jax.vmap(square)(x[None]).tolist() == [5]
+    assert jax.jit(ah.adapt("jax")(lambda x, y: (x + y, [x])))(x, x)[0].tolist() == [0, 2, 4]
+    with pytest.raises(REFUSALS, match="(?s)^<lambda>: x: .*trace"):
+        jax.jit(ah.adapt("numpy")(lambda x: x))(x)
+
+
+OWN = {
+    "numpy": [
+        ("masked", lambda np: np.ma.masked_array([1.0, 2.0], [False, True])), ("matrix", lambda np: np.matrix([[1.0]])),
+        ("recarray", lambda np: np.rec.array([(1, 2.0)], [("a", "i4"), ("b", "f8")])), ("text", lambda np: np.array(["a"])),
+        ("objects", lambda np: np.array([None, "a"], object)), ("big", lambda np: np.zeros(2, ">i4")),
+        ("scalar", lambda np: np.array(1.0)), ("readonly", lambda np: np.broadcast_to(np.ones(1), 3)),
+    ],
+    "torch": [
+        ("meta", lambda torch: torch.empty(2, device="meta")), ("sparse", lambda torch: torch.eye(2).to_sparse()),
+        ("conj", lambda torch: torch.ones(2, dtype=torch.complex64).conj()),
+        ("jagged", lambda torch: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged)),
+    ],
+    "pandas": [
+        ("series", lambda pd: pd.Series([1, None], dtype="Int64")), ("frame", lambda pd: pd.DataFrame({"a": ["x"], "b": [1]})),
+        ("index", lambda pd: pd.Index([1, 2])), ("multi", lambda pd: pd.MultiIndex.from_tuples([(1, 2)])),
+    ],
+    "polars": [("frame", lambda pl: pl.DataFrame({"a": [[1], None]})), ("lazy", lambda pl: pl.LazyFrame({"a": [1]}))],
+    "pyarrow": [
+        ("chunked", lambda pa: pa.chunked_array([[1], [2]])), ("table", lambda pa: pa.table({"a": [1]})),
+        ("strings", lambda pa: pa.array(["a", None])),
+    ],
+    "xarray": [
+        ("array", lambda xr: xr.DataArray([1.0], dims="t", coords={"t": [5]})), ("dataset", lambda xr: xr.Dataset({"a": 1})),
+    ],
+    "awkward": [("ragged", lambda ak: ak.Array([[1], [2, 3]]))],
+    "jax": [("key", lambda jax: jax.random.key(0)), ("array", lambda jax: jax.numpy.ones(2))],
+    "scipy": [("csr", lambda scipy: pytest.importorskip("scipy.sparse").csr_array([[1.0]]))],
+    "dpnp": [("array", lambda dpnp: dpnp.ones(2))],
+    "arrayhub": [("array", lambda ah: ah.ones(2))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("library", "name", "make"), [(k, *row) for k, rows in OWN.items() for row in rows])
+def test_arrays_of_the_library_are_passed_and_returned_unchanged(library, name, make):
+    x = make(pytest.importorskip(library))
+    assert passed(library, x) is x
+    assert ah.adapt(library)(lambda x: x)(x) is x
+    assert ah.adapt(library, labels=True)(lambda x, y: {"a": (x, 1)})(x, 3)["a"][0] is x
+
+
+def test_a_class_restricts_what_is_passed_unchanged():
+    pa = pytest.importorskip("pyarrow")
+    table, column = pa.table({"a": [1]}), pa.array([1])
+    assert passed(pa.Table, table) is table and type(passed(pa.Table, column)) is pa.Table
+    assert passed(np.ndarray, np.ma.masked_array([1])).__class__ is np.ma.MaskedArray
+
+
+def test_copy_true_copies_arrays_of_the_library():
+    torch = pytest.importorskip("torch")
+    for to, x in (("numpy", np.ones(2)), ("torch", torch.ones(2))):
+        assert passed(to, x, copy=True) is not x
+
+        @ah.adapt(to, copy=True)
+        def double(x):
+            x *= 2
+            return x
+
+        assert double(x).tolist() == [2, 2] and x.tolist() == [1, 1]
+
+
+# ------------------------------------------------------------------------------------------------------ refused arrays
+
+
+REFUSED = {
+    "torch meta tensor": lambda path: pytest.importorskip("torch").empty(3, device="meta"),
+    "deleted jax array": lambda path: _deleted(pytest.importorskip("jax.numpy").ones(3)),
+    "zarr": lambda path: pytest.importorskip("zarr").create_array(str(path / "z"), data=np.arange(4.0)),
+    "dask": lambda path: pytest.importorskip("dask.array").ones(3),
+    "h5py": lambda path: pytest.importorskip("h5py").File(path / "a", "w").create_dataset("x", data=ONES),
+    "LazyFrame": lambda path: pytest.importorskip("polars").LazyFrame({"a": [1]}),
+    "Dataset": lambda path: pytest.importorskip("xarray").Dataset({"a": ("t", [1])}),
+    "UMat": lambda path: pytest.importorskip("cv2").UMat(np.ones((2, 2), "u1")),
+    "VideoFrame": lambda path: pytest.importorskip("av").VideoFrame(4, 4, "rgb24"),
+    "SimpleITK": lambda path: pytest.importorskip("SimpleITK").GetImageFromArray(np.ones((2, 2))),
+    "cdata": lambda path: pytest.importorskip("cffi").FFI().new("int[3]"),
+    "vtk": lambda path: pytest.importorskip("vtk").vtkImageData(),
+    "QImage": lambda path: pytest.importorskip("PySide6.QtGui").QImage(4, 4, 4),
+    "sympy": lambda path: pytest.importorskip("sympy").Matrix([[1]]),
+    "pint": lambda path: ONES * pytest.importorskip("pint").UnitRegistry().meter,
+    "astropy": lambda path: ONES * pytest.importorskip("astropy.units").m,
+    "astropy angle": lambda path: pytest.importorskip("astropy.coordinates").Angle(ONES, "deg"),
+    "duck array": lambda path: Duck(),
+    "numpy converter": lambda path: Converter(),
+}
+
+
+def _deleted(array):
+    array.delete()
+    return array
+
+
+class Duck:
+    """An array without a protocol, such as a stored or remote array."""
+
+    shape, dtype = (3,), np.dtype("f8")
+
+    def __getitem__(self, key):
+        return ONES[key]
+
+
+class Converter:
+    def __array__(self, dtype=None, copy=None):
+        return ONES
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("to", ["numpy", "torch", "polars"])
+def test_refused_arrays_raise_the_error_of_asarray_with_the_name_of_the_argument(name, to, tmp_path):
+    x = REFUSED[name](tmp_path)
+    library = type(x).__module__.partition(".")[0]
+    if library == to:
+        return
+    with pytest.raises(REFUSALS):
+        ah.asarray(x, copy=None)
+    for copy in (None, True, False):
+        for call in (lambda f: f(x, None), lambda f: f(ONES, y=x), lambda f: f([x, x], None), lambda f: f({"a": x}, 1)):
+            seen = []
+
+            def function(x, y, seen=seen):
+                seen.append(x)
+
+            with pytest.raises(REFUSALS, match="^function: (x|y)"):
+                call(ah.adapt(to, copy=copy)(function))
+            assert not seen
+
+
+def test_units_are_not_dropped():
+    u = pytest.importorskip("astropy.units")
+    for call in (ah.asarray, ah.as_numpy, lambda x: ah.as_numpy(x, copy=True), lambda x: ah.like(x, np.ones(1))):
+        with pytest.raises(TypeError, match=r"x\.value, or x\.to_value\(unit\); the unit is not included"):
+            call(ONES * u.m)
+    assert ah.as_numpy((ONES * u.m).value) is not None
+    length = 3 * u.m
+    assert passed("numpy", length, ONES) is length
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+@dataclasses.dataclass
+class Options:
+    width: int = 1
+    weights: Any = None
+
+
+OPTIONS = {
+    "dtype": lambda: np.dtype("f4"),
+    "record dtype": lambda: np.dtype([("a", "f4", (2,))]),
+    "scalar type": lambda: np.float32,
+    "generator": lambda: np.random.default_rng(0),
+    "poly1d": lambda: np.poly1d([1, 2]),
+    "Polynomial": lambda: np.polynomial.Polynomial([1, 2]),
+    "ufunc": lambda: np.add,
+    "slice": lambda: slice(1, 2),
+    "enum": lambda: Color.RED,
+    "dataclass": lambda: Options(weights=np.ones(2)),
+    "function": lambda: len,
+    "partial": lambda: functools.partial(int, base=2),
+    "ellipsis": lambda: ...,
+    "set": lambda: {1, 2},
+    "deque": lambda: collections.deque([1, 2]),
+    "iterator": lambda: iter([1, 2]),
+    "path": lambda: __import__("pathlib").Path("a"),
+    "torch.device": lambda: pytest.importorskip("torch").device("cpu"),
+    "torch.dtype": lambda: pytest.importorskip("torch").float32,
+    "torch.Size": lambda: pytest.importorskip("torch").Size([1]),
+    "torch.Generator": lambda: pytest.importorskip("torch").Generator(),
+    "torch module": lambda: pytest.importorskip("torch").nn.Linear(1, 1),
+    "jax shape": lambda: pytest.importorskip("jax").ShapeDtypeStruct((2,), "float32"),
+    "jax device": lambda: pytest.importorskip("jax").devices("cpu")[0],
+    "jitted": lambda: pytest.importorskip("jax").jit(lambda x: x),
+    "operator": lambda: pytest.importorskip("scipy.sparse.linalg").aslinearoperator(np.eye(2)),
+    "interpolator": lambda: pytest.importorskip("scipy.interpolate").interp1d([0, 1], [0, 1]),
+    "Timestamp": lambda: pytest.importorskip("pandas").Timestamp("2020"),
+    "Interval": lambda: pytest.importorskip("pandas").Interval(0, 1),
+    "DataType": lambda: pytest.importorskip("pyarrow").int64(),
+    "Schema": lambda: pytest.importorskip("pyarrow").schema([]),
+    "Expr": lambda: pytest.importorskip("polars").col("a"),
+    "file": lambda: pytest.importorskip("h5py").File.in_memory(),
+    "unit": lambda: pytest.importorskip("astropy.units").m,
+    "Device": lambda: ah.Device("cpu"),
+    "Request": lambda: ah.Request("float64"),
+    "module": lambda: np,
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_are_passed_unchanged(name):
+    option = OPTIONS[name]()
+    function = ah.adapt("numpy")(lambda x, option: option)
+    for x in (np.ones(2), ah.ones(2), [1.0]):
+        assert function(x, option) is option and function(x, option=option) is option
+        inside = [option]
+        assert name == "torch.Size" or function(x, inside) is inside
+
+
+# --------------------------------------------------------------------------------------------------- lists of arrays
+
+
+class Pair(NamedTuple):
+    low: Any
+    high: Any
+
+
+class Sequence(list):
+    name = "s"
+
+
+def arrays():
+    """Return a function for each library that creates an array of numbers."""
+    made = {"numpy": np.array, "arrayhub": lambda x: ah.asarray(np.array(x))}
+    for library, name in {
+        "torch": "tensor", "pyarrow": "array", "polars": "Series", "pandas": "Series", "jax.numpy": "array", "awkward": "Array",
+        "xarray": "DataArray",
+    }.items():  # fmt: skip
+        module = sys.modules.get(library) or pytest.importorskip(library)
+        made[library] = getattr(module, name)
+    made["chunked"] = lambda x: sys.modules["pyarrow"].chunked_array([x[:1], x[1:]])
+    made["booleans"] = lambda x: sys.modules["polars"].Series([v > 0 for v in x])
+    made["big-endian"] = lambda x: np.array(x, ">i4")
+    made["frame"] = lambda x: sys.modules["polars"].DataFrame({"a": x, "b": [float(v) for v in x]})
+    made["table"] = lambda x: sys.modules["pyarrow"].table({"a": x, "b": [float(v) for v in x]})
+    return made
+
+
+NAMES = [
+    "numpy", "arrayhub", "torch", "pyarrow", "polars", "pandas", "jax.numpy", "awkward", "xarray", "chunked", "booleans",
+    "big-endian", "frame", "table",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arrays_in_containers_are_converted_like_arguments(name):
+    make = arrays()[name]
+    first, second = make([1, 2]), make([3, 4, 5])
+    alone = passed("numpy", first)
+    containers = [
+        [first, second], (first, second), {"a": first, "b": 2}, Pair(first, 3), Sequence([first, "x"]),
+        collections.OrderedDict(z=first, a=None), collections.defaultdict(int, k=first), [None, first, 1.5],
+    ]  # fmt: skip
+    for container in containers:
+        made = passed("numpy", container)
+        assert type(made) is type(container) and len(made) == len(container)
+        items = list(made.values()) if isinstance(made, dict) else list(made)
+        found = [item for item in items if type(item) is np.ndarray]
+        assert found and found[0].tolist() == alone.tolist() and found[0].dtype == alone.dtype
+    assert passed("numpy", Sequence([first])).name == "s"
+    assert passed("numpy", collections.defaultdict(int, k=first)).default_factory is int
+    joined = ah.adapt("numpy")(np.concatenate)([first, second])
+    single = ah.adapt("numpy")(lambda x: x + 1)(first)
+    if name != "frame":
+        assert type(joined) is type(single)
+    assert ah.as_numpy(joined, copy=None).tolist() == [*alone.tolist(), *passed("numpy", second).tolist()]
+
+
+def test_lists_of_arrays_determine_the_library_of_the_result():
+    torch = pytest.importorskip("torch")
+    t = torch.ones(2)
+    join = ah.adapt("numpy")(lambda arrays, axis=0: np.concatenate(arrays, axis))
+    for images in ([t, t], (t, t), [np.ones(2), t]):
+        assert isinstance(join(images), torch.Tensor) and join(images, axis=0).tolist() == [1] * 4
+    assert isinstance(ah.adapt("numpy")(lambda d: d["a"] + 1)({"a": t}), torch.Tensor)
+    assert type(join([np.ones(2)] * 2)) is np.ndarray
+    both = ah.adapt("torch")(lambda arrays: torch.stack(arrays))
+    assert type(both([np.ones(2), np.ones(2)])) is np.ndarray
+    with pytest.raises(BufferError, match=r"^<lambda>: arrays\[1\]: "):
+        ah.adapt("numpy")(lambda arrays: arrays)([t, torch.ones(2, requires_grad=True)])
+    with pytest.raises(BufferError, match=r"^<lambda>: d\['k'\]: "):
+        ah.adapt("numpy")(lambda d: d)({"k": torch.ones(2, requires_grad=True)})
+
+
+def test_lists_inside_lists_are_passed_unchanged():
+    torch = pytest.importorskip("torch")
+    inner = [torch.ones(1)]
+    assert passed("numpy", [torch.ones(2), inner])[1] is inner
+    outer = [inner, 3]
+    assert passed("numpy", outer) is outer
+
+
+def test_containers_of_own_arrays_are_passed_and_returned_unchanged():
+    for container in ([ONES], (ONES, 1), {"a": ONES}, Pair(ONES, 2)):
+        assert passed("numpy", container) is container
+    torch = pytest.importorskip("torch")
+    tensors = [torch.ones(1)]
+    assert ah.adapt("numpy")(lambda x: x)(tensors) is tensors
+
+
+# ---------------------------------------------------------------------------------------------------------------- writes
+
+
+def clip01(image, out=None):
+    return np.clip(image, 0, 1, out=out)
+
+
+WRITABLE = {
+    "numpy": lambda: np.zeros(2),
+    "strided": lambda: np.zeros(4)[::-2],
+    "torch": lambda: pytest.importorskip("torch").zeros(2, dtype=pytest.importorskip("torch").float64),
+    "arrayhub": lambda: ah.zeros(2),
+    "bytearray": lambda: memoryview(bytearray(16)).cast("d"),
+    "xarray": lambda: pytest.importorskip("xarray").DataArray(np.zeros(2)),
+    "shared USM": lambda: pytest.importorskip("dpnp").zeros(2, dtype="f8", usm_type="shared"),
+}
+
+
+@pytest.mark.parametrize("name", WRITABLE)
+@pytest.mark.parametrize("copy", [None, True, False])
+def test_out_is_written_and_returned(name, copy):
+    out = WRITABLE[name]()
+    call = ah.adapt("numpy", copy=copy)(clip01)
+    assert call(np.ones(2), out=out) is out
+    assert ah.asarray(out).to_host().tolist() == [1, 1]
+    assert call(np.array([0.5, 2]), out) is out
+    assert ah.asarray(out).to_host().tolist() == [0.5, 1]
+    pair = ah.adapt("numpy", copy=copy)(lambda x, out: (clip01(x, out), [out], {"a": out}, 1))(np.ones(2), out=out)
+    assert pair[0] is out and pair[1][0] is out and pair[2]["a"] is out
+
+
+NOT_WRITABLE = {
+    "frame of two types": lambda: pytest.importorskip("pandas").DataFrame({"a": [0.0, 0], "b": [0, 0]}),
+    "series": lambda: pytest.importorskip("pandas").Series([0.0, 0]),
+    "list": lambda: [0.0, 0.0],
+    "chunks": lambda: pytest.importorskip("pyarrow").chunked_array([[0.0], [0.0]]),
+    "arrow": lambda: pytest.importorskip("pyarrow").array([0.0, 0]),
+    "polars": lambda: pytest.importorskip("polars").Series([0.0, 0]),
+    "jax": lambda: pytest.importorskip("jax.numpy").zeros(2),
+    "bytes": lambda: memoryview(bytes(16)).cast("d"),
+    "device": lambda: pytest.importorskip("dpnp").zeros(2, dtype="f8"),
+    "own device": lambda: _on_device(np.zeros(2)),
+    "conjugate": lambda: pytest.importorskip("torch").zeros(2, dtype=pytest.importorskip("torch").complex128).conj(),
+}
+
+
+def _on_device(array):
+    pytest.importorskip("dpctl")
+    return ah.to_device(array, "oneapi:0")
+
+
+@pytest.mark.parametrize("name", NOT_WRITABLE)
+@pytest.mark.parametrize("copy", [None, True, False])
+def test_out_that_cannot_be_viewed_raises(name, copy):
+    values = np.ones((2, 2)) if "frame" in name else np.ones(2)
+    call = ah.adapt("numpy", copy=copy)(clip01)
+    out = NOT_WRITABLE[name]()
+    with pytest.raises(REFUSALS, match="^clip01: out: "):
+        call(values, out=out)
+    with pytest.raises(REFUSALS, match="^clip01: out: "):
+        call(values, out)
+    with pytest.raises(REFUSALS):
+        call(values, out=[out, out])
+
+
+COPIED = {
+    **{name: NOT_WRITABLE[name] for name in ("frame of two types", "chunks", "list", "polars", "arrow", "jax")},
+    "booleans": lambda: pytest.importorskip("polars").Series([True, False]),
+    "frame": lambda: pytest.importorskip("polars").DataFrame({"a": [1.0], "b": [2.0]}),
+    "awkward": lambda: pytest.importorskip("awkward").Array([[1, 2], [3, 4]]),
+    "list of lists": lambda: [[1, 2], [3, 4]],
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+@pytest.mark.parametrize("to", ["numpy", "arrayhub", "numba"])
+def test_copies_that_were_made_for_the_function_are_read_only(name, to):
+    if to == "numba":
+        pytest.importorskip("numba")
+    x = COPIED[name]()
+    seen = passed(to, x)
+    assert not seen.flags.writeable
+
+    @ah.adapt(to)
+    def write(x):
+        x[...] = 7
+
+    with pytest.raises((ValueError, TypeError, BufferError), match="read-only"):
+        write(x)
+    if not isinstance(x, list):
+        with pytest.raises((ValueError, TypeError, BufferError), match="read-only"):
+            ah.adapt("numpy")(lambda x, y: np.copyto(y[0], 7))(ONES, [x])
+    assert passed("numpy", x, copy=True).flags.writeable
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "arrayhub", "bytearray", "xarray"])
+def test_functions_write_into_arguments_that_are_views(name):
+    x = WRITABLE[name]()
+
+    @ah.adapt("numpy")
+    def fill(x):
+        x[...] = 7
+
+    fill(x)
+    assert ah.as_numpy(x).tolist() == [7, 7]
+
+
+W = Annotated[Any, ah.Request("n * float64", writable=True, where="any")]
+
+
+@pytest.mark.parametrize("to", ["torch", "numpy", "jax", "polars"])
+@pytest.mark.parametrize("copy", [None, True, False])
+def test_requests_for_writable_memory_exclude_copies(to, copy):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip(to)
+
+    @ah.adapt(to, copy=copy)
+    def fill(values: W, dtype=None):
+        values[...] = 7
+        return values
+
+    for x in (np.zeros(3)[::-1], [0.0, 0.0], np.zeros(3, "f4"), NOT_WRITABLE["series"](), NOT_WRITABLE["own device"]()):
+        if to == "numpy" and isinstance(x, np.ndarray) and x.dtype == "f8":
+            continue
+        with pytest.raises((*REFUSALS, AttributeError)):
+            fill(x)
+    if to in ("torch", "numpy"):
+        for x in (np.zeros(3), torch.zeros(3, dtype=torch.float64), ah.zeros(3)):
+            assert fill(x) is x and ah.as_numpy(x).tolist() == [7, 7, 7]
+
+
+def test_requests_of_own_arrays_pass_them_unchanged():
+    torch = pytest.importorskip("torch")
+    R = Annotated[Any, ah.Request("n * float32", may="cast")]
+
+    @ah.adapt("torch")
+    def loss(x: R):
+        return (x * x).sum()
+
+    x = torch.ones(2, requires_grad=True)
+    loss(x).backward()
+    assert x.grad.tolist() == [2, 2]
+    with pytest.raises(ValueError, match="loss: x"):
+        loss(torch.ones((2, 2), requires_grad=True))
+
+
+def test_converted_arguments_in_results_are_the_callers_objects():
+    torch = pytest.importorskip("torch")
+    pl = pytest.importorskip("polars")
+    for x in (torch.ones(2), pl.Series("n", [1, 2]), ah.ones(2), memoryview(b"ab")):
+        same = ah.adapt("numpy")(lambda x: x)
+        assert same(x) is x
+        both = ah.adapt("numpy")(lambda x, y: {"a": [x, (y, 1)]})(x, 2 * torch.ones(2))
+        assert both["a"][0] is x
+    assert type(ah.adapt("numpy")(lambda x: x)([1.0])) is np.ndarray
+    assert ah.adapt("numpy", missing=0)(lambda x: x)(pl.Series([1, None])).to_list() == [1, 0]
+
+
+# -------------------------------------------------------------------------------------------------------------- devices
+
+
+def test_arrays_on_a_device_are_moved_only_on_request():
+    dpnp = pytest.importorskip("dpnp")
+    torch = pytest.importorskip("torch")
+    x = dpnp.arange(3, dtype="f8")
+    for to in ("numpy", "torch", "pandas", "polars", "pyarrow", "jax"):
+        pytest.importorskip(to)
+        with pytest.raises(BufferError, match="^<lambda>: x: .*Pass device='cpu' to arrayhub.adapt"):
+            ah.adapt(to)(lambda x: x)(x)
+    for to in ("numpy", "torch"):
+        double = ah.adapt(to, device="cpu")(lambda x: x * 2)
+        result = double(x)
+        assert isinstance(result, dpnp.ndarray) and result.tolist() == [0, 2, 4]
+        assert str(result.sycl_device) == str(x.sycl_device)
+        assert type(double(np.ones(2))) is np.ndarray and isinstance(double(torch.ones(2)), torch.Tensor)
+        assert isinstance(double(ah.asarray(x)), ah.USMArray) and double(ah.asarray(x)).device.type == "oneapi"
+    with pytest.raises(BufferError, match="^<lambda>: x: .*Pass device='oneapi' to arrayhub.adapt"):
+        ah.adapt("dpnp")(lambda x: x)(np.ones(2))
+    moved = ah.adapt("dpnp", device="oneapi:0")(lambda x: x * 2)
+    assert type(moved(np.ones(2))) is np.ndarray and moved(np.ones(2)).tolist() == [2, 2]
+    assert isinstance(moved(torch.ones(2)), torch.Tensor) and isinstance(moved(x), dpnp.ndarray)
+    assert isinstance(ah.adapt("numpy", copy=True)(lambda x: x * 2)(x), dpnp.ndarray)
+    with pytest.raises(ValueError, match="Device"):
+        ah.adapt("numpy", device="gpu?")
+
+
+# ------------------------------------------------------------------------------------------------------------ plug-ins
+
+
+class Tiny:
+    __module__ = "tinyarr"
+
+    def __init__(self, values, unit=None):
+        self.values, self.unit = np.asarray(values), unit
+
+
+def test_emit_with_two_parameters_receives_the_model():
+    models = []
+
+    def emit(array, model):
+        models.append(model)
+        return Tiny(ah.as_numpy(array), getattr(model, "unit", None))
+
+    ah.register_library("tinyarr", types={"Tiny": "values"}, emit=emit)
+    x = Tiny([1.0, 2.0], "m")
+    result = ah.adapt("numpy")(lambda x: x * 2)(x)
+    assert type(result) is Tiny and result.unit == "m" and result.values.tolist() == [2, 4]
+    assert ah.like(np.ones(2), x).unit == "m" and ah.placement(x).convert(np.ones(2)).unit == "m"
+    assert ah.adapt("numpy")(lambda xs: xs[0] + 1)([x]).unit == "m"
+    assert ah.convert(np.ones(2), "tinyarr").unit is None and ah.like(np.ones(2), Tiny).unit is None
+    assert models == [x, x, x, x, None, None]
+    ah.register_library("tinyarr", types={"Tiny": "values"}, emit=lambda array: Tiny(ah.as_numpy(array)))
+    assert ah.like(np.ones(2), x).unit is None
+
+
+# --------------------------------------------------------------------------------------------------------------- calls
+
+
+def count_calls(function, *args):
+    """Return the number of Python functions of arrayhub that a call executes."""
+    function(*args)
+    function(*args)
+    root, count = ah.__file__.removesuffix("__init__.py"), 0
+
+    def profile(frame, event, arg):
+        nonlocal count
+        count += event == "call" and frame.f_code.co_filename.startswith(root)
+
+    sys.setprofile(profile)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize(("name", "most"), [("numpy", 6), ("torch", 12), ("pandas", 25), ("jax.numpy", 40)])
+def test_an_adapted_call_makes_few_python_calls(name, most):
+    double = ah.adapt("numpy")(lambda x: x * 2)
+    assert count_calls(double, arrays()[name]([1.0, 2.0])) <= most
+
+
+def test_generator_functions_name_like():
+    def rows(x):
+        yield x
+
+    with pytest.raises(TypeError, match=r"adapt: .*rows is a generator function; .* yield arrayhub\.like\(row, x\)"):
+        ah.adapt()(rows)
+
+
