@@ -49,7 +49,7 @@ def properties(x: USMArray) -> None:
     x.with_dims((1, 2))  # type: ignore[arg-type]
     x.flags.writeable = False
     x.shape = (1,)  # type: ignore[misc]
-    x["field"]  # type: ignore[index]
+    x["field"]
 
 
 def descriptions(x: USMArray) -> None:

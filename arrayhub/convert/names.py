@@ -47,6 +47,14 @@ SPELLINGS = {
     "xr": "xarray",
 }
 
+# Libraries that `convert` does not export to, and the call that makes one of their arrays of an array `x`.
+ELSEWHERE = {
+    **dict.fromkeys(("cv2", "opencv"), "arrayhub.as_numpy(x)"),
+    "dask": "dask.array.from_array(arrayhub.as_numpy(x))",
+    **dict.fromkeys(("pil", "pillow"), "PIL.Image.fromarray(arrayhub.as_numpy(x))"),
+    **dict.fromkeys(("tensorflow", "tf"), "tensorflow.convert_to_tensor(arrayhub.as_numpy(x))"),
+}
+
 
 def _as_xarray(obj: Any, copy: Copy, **request: Any) -> Any:
     """Return a DataArray. If `obj` is a DataArray, the result has its coordinates, its name and its attributes."""
@@ -149,9 +157,11 @@ def library_name(to: Any, call: str = "convert", argument: str = "to") -> str:
         if found in known_names() or found in NAMED_EXPORTS:
             return found
     if plugins.emitter(name) is None and _from_dlpack(name) is None:
+        instead = ELSEWHERE.get(lowered.partition(".")[0])
+        advice = f". For an array of this library, use {instead}" if instead else ""
         raise ValueError(
             f"{call}: {argument} is {show(to)}{_suggestion(lowered)}; accepted: {_accepted()}."
-            " A string does not import a module: import it, and pass the module or the class itself"
+            f" A string does not import a module: import it, and pass the module or the class itself{advice}"
         )
     return name
 

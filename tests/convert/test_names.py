@@ -90,6 +90,24 @@ def test_nearest_name_is_suggested(to, near):
     assert (f"did you mean {near!r}?" in str(info.value)) if near else ("did you mean" not in str(info.value))
 
 
+ELSEWHERE = [
+    ("pil", "PIL.Image.fromarray(arrayhub.as_numpy(x))"),
+    ("Pillow", "PIL.Image.fromarray(arrayhub.as_numpy(x))"),
+    ("cv2", "arrayhub.as_numpy(x)"),
+    ("tf", "tensorflow.convert_to_tensor(arrayhub.as_numpy(x))"),
+    ("tensorflow", "tensorflow.convert_to_tensor(arrayhub.as_numpy(x))"),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), ELSEWHERE)
+def test_error_for_a_library_that_convert_does_not_export_to_names_a_call(name, call):
+    for function in (lambda: ah.convert(np.ones(3), name), lambda: ah.adapt(name)):
+        with pytest.raises(ValueError) as caught:
+            function()
+        assert str(caught.value).endswith(f". For an array of this library, use {call}")
+        assert "did you mean" not in str(caught.value)
+
+
 NOT_IN_THE_TABLE = ["this", "antigravity", "pil", "tf", "tensorflow", "mlx.core", "numpy.ndarray", "json", "this.s"]
 
 
