@@ -1,11 +1,42 @@
 """like: conversion of an array to the library and the device of another array."""
 
-from typing import Any
+from types import ModuleType
+from typing import Any, Literal, TypeVar, overload
+
+import numpy.typing as npt
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub.convert.target import target_of
 
+_T = TypeVar("_T")
 
+
+@overload
+def like(
+    obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, labels: bool = False, missing: Literal["mask"]
+) -> Any: ...
+@overload
+def like(
+    obj: Any, model: ModuleType, *, copy: Copy = None, dtype: Any = None, labels: bool = False, missing: Any = None
+) -> Any: ...
+@overload
+def like(
+    obj: Any, model: type[_T], *, copy: Copy = None, dtype: Any = None, labels: bool = False, missing: Any = None
+) -> _T: ...
+@overload
+def like(
+    obj: Any,
+    model: list[Any] | tuple[Any, ...] | complex,
+    *,
+    copy: Copy = None,
+    dtype: Any = None,
+    labels: bool = False,
+    missing: Any = None,
+) -> npt.NDArray[Any]: ...
+@overload
+def like(
+    obj: Any, model: _T, *, copy: Copy = None, dtype: Any = None, labels: bool = False, missing: Any = None
+) -> _T: ...
 def like(
     obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, labels: bool = False, missing: Any = None
 ) -> Any:
