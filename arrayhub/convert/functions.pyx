@@ -62,25 +62,16 @@ def asarray(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
           protocols.
         - A DLPack capsule, or a bytes-like object.
         - A number or a nested sequence of numbers, which NumPy copies.
-    dtype : optional
-        Element type of the result. If the element type of `obj` differs, the result is a copy.
-
-        - Elements of an array are cast as by ``numpy.ndarray.astype``: integers out of range wrap, fractions are dropped, and
-          NaT becomes the smallest integer.
-        - Numbers and sequences for an integer type: values out of range raise OverflowError, NaN raises ValueError, and
-          complex numbers raise TypeError.
-        - Numbers and sequences for a floating-point type: integers out of range raise OverflowError, floats out of range
-          become infinite, with NumPy's RuntimeWarning, and complex numbers raise TypeError.
-    device : Device, str, tuple or object, optional
-        Device of the result. If `obj` is on another device, the result is a copy.
     copy : {False, None, True}, optional
-        - False: share the memory, or raise BufferError. Numbers and sequences do not have memory to share and are built.
-        - None: share the memory if possible. Otherwise copy, for example a column of several chunks, or booleans that are stored
-          as bits.
-        - True: always copy.
-
-        `dtype` and `device` may allocate whatever `copy` says. With None and True, the columns of a table (pandas, polars,
-        pyarrow, awkward) are copied to a matrix of rows by columns, whose element type is NumPy's common type of the columns.
+        False: share the memory, or raise BufferError. None: copy if sharing is impossible, on the same device. True: copy.
+        docs/memory.md defines `copy`, `dtype`, `device` and `missing`, which have the same meaning in all functions.
+    dtype : optional
+        Element type, of any library. Elements of an array are cast as by ``numpy.ndarray.astype``. Numbers and sequences out of
+        the range of an integer type raise OverflowError. Bytes and untyped buffers accept only types of one byte.
+    device : Device, str, tuple or object, optional
+        Device of the result.
+    missing : {None, "nan"} or value, optional
+        Replacement for missing values, as in `as_numpy`.
     stream : optional
         The stream or queue on which the caller will use the memory: None, an integer handle, an object with
         ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.
@@ -782,21 +773,23 @@ def as_numpy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
     obj : object
         Any object that `asarray` accepts, or that `asnested` accepts and whose elements the library supports.
     copy : {False, None, True}, optional
-        - False: share the memory, or raise BufferError. Lists and numbers do not have memory to share and are built.
-        - None: share the memory if possible, otherwise copy.
-        - True: always copy.
+        False: share the memory, or raise BufferError. None: copy if sharing is impossible, on the same device. True: copy.
+        Lists and numbers are built whatever `copy` says.
+    dtype : optional
+        Element type, of any library. Elements are cast as by ``numpy.ndarray.astype``.
+    device : Device, str, tuple or object, optional
+        Device of the result.
     missing : {None, "mask", "nan"} or value, optional
-        Representation of missing values. NumPy's NaT counts as missing, and NaN does not.
+        Representation of missing values, which are those that the producer calls missing (``isna``, ``is_null``).
 
         - None: raise an error if a value is missing.
         - "mask": a ``numpy.ma.MaskedArray`` that shares the values. For other libraries, the result is a pair of arrays: the
           values, and booleans that are True for missing elements. The values of missing elements are undefined.
-        - "nan": NaN, or NaT for times. Booleans and integers become float64, even if no value is missing.
+        - "nan": NaN, or NaT for times. Booleans and integers become float64, even if no value is missing. An integer that
+          float64 would round raises OverflowError.
         - A value: replaces missing values. The element type must be able to represent the value.
 
-        "nan" and a replacement value copy an array with missing values, and "nan" also copies booleans and integers, whatever
-        `copy` says. In all other cases, the memory is shared if the library can represent it, and otherwise copied if `copy`
-        permits.
+        `dtype`, `device` and `missing` may allocate whatever `copy` says. Where nothing has to change, the memory is shared.
 
     Returns
     -------
@@ -814,7 +807,7 @@ def as_numpy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
     ValueError
         The rows of a NestedArray differ in length, or a row is missing and `missing` is not a list.
     OverflowError
-        `missing` is out of the range of the element type.
+        `missing` is out of the range of the element type, or ``missing="nan"`` would round an integer.
 
     Examples
     --------
@@ -841,14 +834,13 @@ def as_torch(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
     Parameters
     ----------
     obj : object
-        Any object that `as_numpy` or `assparse` accepts. Lists of different lengths become a jagged tensor.
-    copy : {False, None, True}, optional
-        As in `as_numpy`.
+        Any object that `as_numpy` or `assparse` accepts. A tensor is returned unchanged if nothing has to change. A column
+        whose type is a list of variable length always becomes a jagged tensor, and so do lists of different lengths.
+    copy, dtype, device, missing : optional
+        As in `as_numpy`. For ``missing="mask"``, the result is a pair of tensors: values, and booleans that are True for
+        missing elements.
     allow_readonly : bool, optional
         Export read-only memory, too. torch does not have read-only tensors, so the caller must not write to the result.
-    missing : {None, "mask", "nan"} or value, optional
-        As in `as_numpy`. For "mask", the result is a pair of tensors: values, and booleans that are True for missing
-        elements.
 
     Returns
     -------
@@ -893,7 +885,7 @@ def as_jax(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, 
 
     Parameters
     ----------
-    obj, copy, missing : optional
+    obj, copy, dtype, device, missing : optional
         As in `as_numpy`.
 
     Returns
@@ -932,8 +924,8 @@ def as_cupy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
 
     Parameters
     ----------
-    obj, copy, missing : optional
-        As in `as_numpy`. Arrays in host memory are exported with ``copy=True`` or ``copy=None``.
+    obj, copy, dtype, device, missing : optional
+        As in `as_numpy`. Arrays in host memory are exported with `device` or ``copy=True``.
     allow_readonly : bool, optional
         As in `as_torch`.
 
@@ -972,8 +964,8 @@ def as_dpnp(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
 
     Parameters
     ----------
-    obj, copy, missing : optional
-        As in `as_numpy`. Arrays in other memory are exported with ``copy=True`` or ``copy=None``.
+    obj, copy, dtype, device, missing : optional
+        As in `as_numpy`. Arrays in other memory are exported with `device` or ``copy=True``.
 
     Returns
     -------
@@ -1012,7 +1004,7 @@ def as_numba(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
 
     Parameters
     ----------
-    obj, copy, missing : optional
+    obj, copy, dtype, device, missing : optional
         As in `as_numpy`.
 
     Returns
@@ -1064,30 +1056,29 @@ def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow
     to : str, module or type
         - "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray" or "arrayhub"
           (a USMArray), or for sparse arrays "scipy" or "pydata_sparse".
-        - A common spelling such as "np" or "pyarrow", the library's module, or the type of its arrays. For a table
-          type (DataFrame, ``pyarrow.Table``, ``pyarrow.RecordBatch``), the result is a table.
-        - The name of a library that was added with `register_library`.
-        - The name of an importable module that has ``from_dlpack``, such as "mlx.core" or "array_api_strict", or of a class
-          that has this method, such as "onnxruntime.OrtValue".
-    copy : {False, None, True}, optional
+        - A common spelling such as "np" or "pyarrow", or the name of a library that was added with `register_library`.
+        - The library's module, or any module or class with ``from_dlpack``, such as ``mlx.core``. A string is looked up among
+          the known libraries and the loaded modules, and never imports a module.
+        - A type of the library's arrays or tables, such as ``pyarrow.Table``. The result is an instance of this type.
+    copy, dtype, device : optional
         As in `as_numpy`.
+    missing : {None, "mask", "nan"} or value, optional
+        As in `as_numpy`. arrow, polars, pandas and awkward represent missing values themselves. For these libraries, a value
+        replaces missing values, and "mask" and "nan" are rejected.
     allow_readonly : bool, optional
         As in `as_torch`, for any library that cannot represent read-only memory.
-    missing : {None, "mask", "nan"} or value, optional
-        Representation of missing values, as in `as_numpy`. arrow, polars, pandas and awkward represent missing values
-        themselves. For these libraries, a value replaces missing values, and "mask" and "nan" are rejected.
 
     Returns
     -------
     object
-        Array of the library. The array shares the memory of `obj`, unless `copy` permits a copy.
+        Array of the library. `obj` itself if it is such an array and nothing has to change.
 
     Raises
     ------
     ValueError
         `to` is not a known library (the message suggests a similar name), or the library does not support `missing`.
     TypeError
-        `obj` is not an array, or has elements that the library does not support.
+        `obj` is not an array, has elements that the library does not support, or does not fit the type `to`.
     BufferError
         The library rejects the memory, copies the memory although no copy was requested, or cannot represent read-only memory.
 

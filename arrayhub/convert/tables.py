@@ -40,8 +40,8 @@ def to_class(
     made = made if isinstance(made, cls) else _as_instance(made, library, cls, copy)
     if not isinstance(made, cls):
         raise TypeError(
-            f"convert: to is {name_of_type(cls)}, and the array is a {name_of_type(type(made))} of this library; accepted:"
-            f" an array that this type can hold. Pass {library!r} as the library"
+            f"convert: to is {name_of_type(cls)}, and the array is a {name_of_type(type(made))} of this library;"
+            f" accepted: an array that this type can hold. Pass {library!r} as the library"
         )
     return made
 

@@ -57,11 +57,13 @@ def asnested(
         An object with Arrow's methods (pyarrow, polars, pandas, nanoarrow, arro3, duckdb, ...), an awkward array, a
         jagged torch tensor, a NumPy array of records, strings or masked values, a NestedArray, or any object that
         `asarray` accepts. Python lists of numbers, strings, times, None, lists, arrays and dicts are copied, and so are
-        NumPy's strings.
+        NumPy's strings. A dict of columns of any library becomes records.
     copy : {False, None, True}, optional
         False: share the memory, or raise BufferError. Values that a NestedArray cannot share, such as Python lists and
         NumPy strings, are encoded. None: also copy dense arrays that `asarray` cannot share. True: copy to host memory,
         and concatenate chunks.
+    dtype, device, missing : optional
+        As in `arrayhub.convert`. Numbers at any depth are cast to `dtype`.
 
     Returns
     -------

@@ -751,8 +751,8 @@ def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
 def resolve_missing(obj: Any, missing: Any, masked: bool) -> tuple[Any, Any]:
     """Return `obj` as an array without missing values, and its mask for ``missing="mask"``, otherwise None.
 
-    Both arrays are USMArrays on the device of `obj`. The first is a NestedArray if it is not dense. The values are shared
-    if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records.
+    Both arrays are USMArrays on the device of `obj`. The first is a NestedArray if it is not dense. The values are
+    shared if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records.
     """
     if _is_scalar(obj):
         values, mask = resolve_missing(_one_element(obj), missing, masked)

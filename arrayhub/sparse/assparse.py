@@ -29,6 +29,8 @@ def assparse(
         ``__binsparse__``, a csr table of oneDAL, or a SparseArray.
     copy : {False, None, True}, optional
         False or None: share the memory. True: copy each part. The csr tables of oneDAL require None or True.
+    dtype, device : optional
+        As in `arrayhub.asarray`.
     validate : bool, optional
         False: exports do not validate the indices. The caller guarantees that the indices are within the shape, and
         that they are sorted and distinct if the receiving library requires it. Invalid indices may crash the receiving

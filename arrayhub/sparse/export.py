@@ -25,6 +25,10 @@ def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any 
     copy : {False, None, True}, optional
         False: share the memory, or raise BufferError if a part requires a copy. None: copy only parts that require a
         copy. True: copy each part.
+    dtype, device : optional
+        As in `arrayhub.as_numpy`.
+    missing : None
+        Accepted for uniformity. Sparse arrays do not have missing values.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Test that `asarray`, the ``as_*`` functions and `convert` give ``copy``, ``dtype``, ``device`` and ``missing`` one meaning."""
+"""Test the arguments copy, dtype, device and missing of `asarray`, `convert` and the ``as_*`` functions."""
 
 import inspect
 import mmap
@@ -32,9 +32,10 @@ def dtype_of(x):
     return ah.asarray(x, copy=None).dtype if not isinstance(x, (np.dtype, pandas.ArrowDtype)) else x
 
 
-# ------------------------------------------------------------------------------------------------------------- signatures
+# --------------------------------------------------------------------------------------------------------- signatures
 
-FUNCTIONS = [ah.asarray, ah.convert, *(getattr(ah, name) for name in dir(ah) if name.startswith("as_") and name != "as_mpi")]
+EXPORTS = [getattr(ah, name) for name in dir(ah) if name.startswith("as_") and name != "as_mpi"]
+FUNCTIONS = [ah.asarray, ah.asnested, ah.convert, *EXPORTS]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
@@ -45,7 +46,7 @@ def test_imports_and_exports_take_the_same_keywords(function):
         assert parameters[name].default is None and parameters[name].kind is inspect.Parameter.KEYWORD_ONLY, name
 
 
-# ------------------------------------------------------------------------------------------------------------------ dtype
+# -------------------------------------------------------------------------------------------------------------- dtype
 
 FRAME = pandas.DataFrame({"a": [1, 2], "b": [0.5, 1.5], "c": [True, False]})
 DTYPES = {  # spellings of float32
@@ -145,7 +146,7 @@ def test_dtype_converts_sparse_arrays(library):
     assert ah.asarray(ah.assparse(made).data).dtype == "f4"
 
 
-# ----------------------------------------------------------------------------------------------------------------- device
+# ------------------------------------------------------------------------------------------------------------- device
 
 
 def on_device(values):
@@ -176,13 +177,14 @@ def test_host_memory_reaches_a_device_only_on_request():
     for copy in (False, None):
         with pytest.raises(BufferError, match="device=.*copy=True"):
             ah.as_dpnp(x, copy=copy)
-    for made in (ah.as_dpnp(x, copy=True), ah.as_dpnp(x, device="oneapi:0"), ah.as_dpnp(x, device="oneapi:0", dtype="f4")):
+    there = dict(device="oneapi:0")
+    for made in (ah.as_dpnp(x, copy=True), ah.as_dpnp(x, **there), ah.as_dpnp(x, dtype="f4", **there)):
         assert isinstance(made, dpnp.ndarray) and dpnp.asnumpy(made).tolist() == [0, 1, 2]
     narrow = ah.as_dpnp(ah.as_dpnp(x, copy=True), dtype="f4")
     assert narrow.dtype == "f4" and dpnp.asnumpy(narrow).tolist() == [0, 1, 2]
 
 
-# ---------------------------------------------------------------------------------------------------------------- missing
+# ------------------------------------------------------------------------------------------------------------ missing
 
 
 @pytest.mark.parametrize("library", ["arrayhub", *DENSE])
@@ -207,7 +209,7 @@ def test_asarray_takes_missing():
     assert ah.asarray(polars.Series([1.5, None]), missing=0).tolist() == [1.5, 0]
 
 
-# ------------------------------------------------------------------------------------- lazy conjugate and negative bits
+# ----------------------------------------------------------------------------------- lazy conjugate and negative bits
 
 
 @pytest.mark.parametrize("copy", [None, True])
@@ -218,7 +220,8 @@ def test_lazy_bits_of_torch_are_resolved_by_copies(library, copy):
     assert ah.as_numpy(export(t.imag, library, copy=copy)).tolist() == [-2, 1]
     with pytest.raises(BufferError, match="resolve_conj"):
         export(t, library, copy=False)
-    assert ah.as_numpy(export(t, library, dtype="complex128" if library != "jax" else "complex64")).tolist() == [1 - 2j, 3 + 1j]
+    dtype = "complex64" if library == "jax" else "complex128"
+    assert ah.as_numpy(export(t, library, dtype=dtype)).tolist() == [1 - 2j, 3 + 1j]
 
 
 def test_a_tensor_that_requires_a_gradient_is_refused_by_other_libraries():
@@ -227,7 +230,7 @@ def test_a_tensor_that_requires_a_gradient_is_refused_by_other_libraries():
             ah.as_numpy(torch.ones(2, requires_grad=True), copy=copy)
 
 
-# --------------------------------------------------------------------------------------------------------- identity
+# ----------------------------------------------------------------------------------------------------------- identity
 
 UNCHANGED = {
     "torch": [
@@ -274,7 +277,7 @@ def test_a_sparse_array_of_the_library_is_returned_unchanged():
     assert ah.as_scipy(x) is x and ah.convert(x, "scipy") is x and ah.as_scipy(x, copy=True) is not x
 
 
-# ------------------------------------------------------------------------------------------------------ bytes and objects
+# -------------------------------------------------------------------------------------------------- bytes and objects
 
 PACKED = np.array([1.5, -2.0], "f4").tobytes()
 
@@ -306,7 +309,7 @@ UNTYPED = {
 @pytest.mark.parametrize("source", UNTYPED)
 def test_bytes_with_a_wider_dtype_raise_and_name_view(source):
     x = UNTYPED[source](PACKED)
-    calls = [ah.asarray, ah.as_numpy, ah.as_torch, lambda x, **keywords: ah.convert(x, "jax", **keywords), ah.from_array]
+    calls = [ah.asarray, ah.as_numpy, ah.as_torch, lambda x, dtype: ah.convert(x, "jax", dtype=dtype), ah.from_array]
     for call in calls:
         with pytest.raises(TypeError, match=r"arrayhub\.asarray\(x\)\.view\('f4'\)"):
             call(x, dtype="f4")
@@ -371,7 +374,7 @@ def test_lists_of_a_fixed_length_always_become_a_dense_tensor():
             assert ah.as_torch(x, copy=copy).tolist() == [[1, 2], [3, 4]] and not ah.as_torch(x, copy=copy).is_nested
 
 
-# ------------------------------------------------------------------------------------------------ convert to a class
+# ------------------------------------------------------------------------------------------------- convert to a class
 
 CLASSES = {
     pyarrow.Array: np.arange(3.0),
@@ -415,8 +418,9 @@ def test_convert_gives_an_instance_of_the_class(cls):
 
 
 NO_INSTANCE = [
-    (pyarrow.Int64Array, np.arange(3.0)), (pandas.DatetimeIndex, np.arange(3.0)), (pandas.CategoricalIndex, np.arange(3.0)),
-    (np.float64, np.arange(3.0)), (pandas.arrays.IntegerArray, np.arange(3.0)), (np.matrix, np.ones((2, 2, 2))),
+    (pyarrow.Int64Array, np.arange(3.0)), (pandas.DatetimeIndex, np.arange(3.0)),
+    (pandas.CategoricalIndex, np.arange(3.0)), (np.float64, np.arange(3.0)),
+    (pandas.arrays.IntegerArray, np.arange(3.0)), (np.matrix, np.ones((2, 2, 2))),
     (pandas.RangeIndex, [1.0, 5.0]), (scipy_sparse.csr_array, np.ones(3)),
 ]  # fmt: skip
 

@@ -44,6 +44,8 @@ def as_arrow(
         Whether a dense array becomes an array of Arrow's canonical extension types, which share its memory:
         ``arrow.bool8`` for booleans, and ``arrow.fixed_shape_tensor`` for several dimensions. A tensor keeps the names
         and the order of the dimensions in memory. Nested arrays always keep their own extension types.
+    dtype, device : optional
+        As in `arrayhub.as_numpy`.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
 
@@ -81,9 +83,9 @@ def as_arrow(
         export_filled = partial(as_arrow, dtype=dtype, device=device, extension=extension)
         return hooks.with_value(obj, export_filled, missing, copy, "arrow")
     pyarrow = needed("pyarrow", "to create its arrays")
-    if dtype is None and device is None and isinstance(obj, (pyarrow.Array, pyarrow.ChunkedArray)):
-        if not check_copy(copy, "as_arrow"):
-            return obj
+    is_own = isinstance(obj, (pyarrow.Array, pyarrow.ChunkedArray)) and dtype is None and device is None
+    if is_own and not check_copy(copy, "as_arrow"):
+        return obj
     return export("as_arrow", partial(to_arrow, extension=extension), obj, copy, dtype, device)
 
 

@@ -56,6 +56,8 @@ def as_awkward(
         Any object that `asnested` accepts, including dense arrays.
     copy : {False, None, True}, optional
         As in `as_arrow`.
+    dtype, device : optional
+        As in `arrayhub.as_numpy`.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
 

@@ -51,6 +51,8 @@ def as_pandas(
         As in `as_arrow`. Times in other units than seconds, milliseconds, microseconds and nanoseconds require a copy,
         because pandas does not support other units. String views, as in polars, are copied to strings with offsets at
         any depth, and list views to lists if their rows are out of order.
+    dtype, device : optional
+        As in `arrayhub.as_numpy`.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
 

@@ -50,6 +50,8 @@ def as_polars(
         Any object that `asnested` accepts, including dense arrays.
     copy : {False, None, True}, optional
         As in `as_arrow`.
+    dtype, device : optional
+        As in `arrayhub.as_numpy`.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
 
@@ -79,16 +81,12 @@ def as_polars(
     """
     polars = needed("polars", "to create its arrays")
     name = name_of(obj)
+    is_own = isinstance(obj, (polars.Series, polars.DataFrame))
+    if is_own and dtype is None and device is None and missing is None and not check_copy(copy, "as_polars"):
+        return obj
     if missing is not None:
         export_filled = partial(as_polars, dtype=dtype, device=device)
         made = hooks.with_value(without_index(obj), export_filled, missing, copy, "polars")
-    elif (
-        dtype is None
-        and device is None
-        and isinstance(obj, (polars.Series, polars.DataFrame))
-        and not check_copy(copy, "as_polars")
-    ):
-        return obj
     else:
         made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device)
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
