@@ -299,7 +299,7 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
 
 cdef Descriptor shared(Descriptor a, object obj, str call):
     """Return `a`. Raise BufferError if the import has copied memory of `obj`, for ``copy=False``."""
-    if import_copied(a, obj) and not issubclass(type(obj), VALUES):
+    if import_copied(a, obj) and not issubclass(type(obj), VALUES) and not PyCapsule_CheckExact(obj):
         raise BufferError(f"{call}: {name_of_type(type(obj))} can only be imported as a copy; pass copy=None, which copies")
     return a
 

@@ -250,6 +250,8 @@ def _evaluated(call: str, x: Any) -> Any:
 # Not a function inside `_calls`, because `consumer` would then be a closure variable. CPython 3.11 leaks the arguments
 # of a generator if it cannot allocate the cell of a closure variable.
 def _call(consumer: str, x: str, arguments: str = "copy=None") -> str:
+    if consumer in ("cupy", "dpnp"):  # only copy=True moves host memory to a device
+        arguments = arguments.replace("copy=None", "copy=True")
     return f"arrayhub.as_{consumer}({x}, {arguments})"
 
 
