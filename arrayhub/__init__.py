@@ -37,7 +37,7 @@ Description
     check(obj)              compare the descriptions that an object gives through its protocols
     debug_repr(obj)         describe type, metadata and memory block
     picture(obj)            draw the layout of an array in memory
-    trace()                 list the lines of a program that import, export, copy or wait for arrays
+    trace()                 list the lines of a program that import, export or copy arrays
     Device                  device of an array, such as Device("cuda:0")
 
 Other processes
@@ -56,13 +56,9 @@ memory. ``python -m arrayhub doctor`` reports what works on a machine.
 """
 
 import os
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from arrayhub import sycl_runtime
-
-sycl_runtime.configure()  # must run before dpctl is imported: the OpenCL loader reads the environment only once
 if os.path.exists(os.path.join(__path__[0], "meson.build")):  # a source tree, which wheels do not contain
     from arrayhub import _clone
 
@@ -89,10 +85,8 @@ from arrayhub.convert.functions import (  # noqa: E402
 
 __version__ = "0.1.0"
 
-if "distributed.protocol" in sys.modules:  # a dask worker may be about to read an array that another process sent
-    import_module("arrayhub.transport.dask").register_arrival()
-
 if TYPE_CHECKING:
+    from arrayhub import sycl_runtime as sycl_runtime
     from arrayhub import datashape as datashape
     from arrayhub import storage as storage
     from arrayhub import testing as testing
@@ -142,7 +136,6 @@ _LAZY = {
         "arrayhub.sparse": ("SparseArray", "as_scipy", "assparse"),
         "arrayhub.sparse.pickling": ("_unpickle_sparse",),
         "arrayhub.storage": ("empty", "from_array", "full", "ones", "zeros"),
-        "arrayhub.transport.deferred_error": ("_refused",),
         "arrayhub.transport.ipc": ("_ipc_handle", "ipc_handle"),
         "arrayhub.transport.pickles": ("_unpickle",),
     }.items()

@@ -1,9 +1,10 @@
-"""Make the pip-installed SYCL CPU device visible to dpctl, before dpctl is imported.
+"""Make the pip-installed SYCL CPU device visible to dpctl, before SYCL is used.
 
 ``pip install 'arrayhub[sycl]'`` installs Intel's OpenCL CPU runtime, but OpenCL loaders do not find it. The vendor file
 of the package names a folder that does not exist, and loaders do not read vendor files in a virtual environment.
-``import arrayhub`` therefore calls `configure`, which writes the path of the library to ``OCL_ICD_FILENAMES``. The
-variable is not set if the user has configured OpenCL, and in the other cases that docs/sycl_runtime.md lists.
+`configure` therefore writes the path of the library to ``OCL_ICD_FILENAMES``. arrayhub calls `configure` before its first
+use of SYCL. ``import arrayhub`` does not change the environment. The variable is not set if the user has configured
+OpenCL, and in the other cases that docs/sycl_runtime.md lists.
 
 This module imports only ``os`` and ``sys``, because every ``import arrayhub`` imports it.
 """
@@ -31,22 +32,24 @@ SYSTEM_VENDOR_FOLDER = "/etc/OpenCL/vendors"
 
 INSTALL = "pip install 'arrayhub[sycl]'"
 
-_status = {"action": "left", "reason": "configure() has not run", "library": None, "fix": "call configure()"}
+CALL = "call arrayhub.sycl_runtime.configure() before the first use of dpctl or dpnp"
+
+_status = {"action": "left", "reason": "configure() has not run", "library": None, "fix": CALL}
 
 
 def configure():
     """Write the path of the pip-installed OpenCL CPU runtime to ``OCL_ICD_FILENAMES``, unless OpenCL is configured.
 
-    ``import arrayhub`` calls this function once. It does not raise exceptions, and does not change variables that are
-    already set. After a call that has set ``OCL_ICD_FILENAMES``, further calls do nothing. `status` returns the result.
+    Call this function before dpctl or dpnp searches for devices, which happens when they are first used, not when they are
+    imported. arrayhub itself calls it before it uses SYCL. The function does not raise exceptions, and does not change
+    variables that are already set. After a call that has set ``OCL_ICD_FILENAMES``, further calls do nothing. `status`
+    returns the result.
     """
     if _status["action"] == "set":
         return  # OCL_ICD_FILENAMES is set because of an earlier call, not by the user
-    if "dpctl" in sys.modules:
-        library, reason = None, "dpctl was imported first, and may already have loaded its devices"
-        fix = "import arrayhub before dpctl and dpnp"
-    else:
-        library, reason, fix = _decide(os.environ, sys.path, SYSTEM_VENDOR_FOLDER)
+    library, reason, fix = _decide(os.environ, sys.path, SYSTEM_VENDOR_FOLDER)
+    if library is not None and _mapped_files("/libOpenCL.so"):
+        library, reason, fix = None, "OpenCL was used first, and reads its drivers only once", CALL
     if library is not None:
         os.environ["OCL_ICD_FILENAMES"] = library
     _status.update(action="left" if library is None else "set", reason=reason, library=library, fix=fix)
@@ -79,7 +82,7 @@ def cause():
     if other is not None:
         return (
             f"the CPU runtime cannot be loaded, because another library has loaded {other}, a different TBB; call"
-            " dpctl.get_devices() before that library is imported"
+            " arrayhub.sycl_runtime.configure() and dpctl.get_devices() before that library is imported"
         )
     return f"{_status['reason']}; {_status['fix']}"
 
@@ -87,12 +90,16 @@ def cause():
 def _foreign_tbb(runtime):
     """Return the path of a loaded TBB that does not belong to the CPU runtime, or None."""
     own = os.path.dirname(os.path.realpath(runtime))
+    return next((path for path in _mapped_files("/libtbb.so") if os.path.dirname(path) != own), None)
+
+
+def _mapped_files(part):
+    """Return the paths of the loaded libraries whose path contains `part`, sorted."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-            loaded = {line.split(None, 5)[-1].strip() for line in maps if "/libtbb.so" in line}
+            return sorted({line.split(None, 5)[-1].strip() for line in maps if part in line})
     except OSError:
-        return None
-    return next((path for path in sorted(loaded) if os.path.dirname(path) != own), None)
+        return []
 
 
 def _decide(environ, search_path, vendor_folder):

@@ -11,6 +11,8 @@ import arrayhub
 # isort: split
 import pytest
 
+arrayhub.sycl_runtime.configure()  # tests use dpctl and dpnp directly, also in child processes
+
 # Files and tests that are slow, or that start processes, compilers or clusters. `pytest -m "not slow"` omits them.
 SLOW = (
     "adapters/arrow/test_emit.py::test_random_arrays_equal_the_ndarray_in_each_library",
@@ -46,7 +48,7 @@ SLOW = (
     "inspection/test_printout.py::test_element_types_of_ml_dtypes_are_shown_without_ml_dtypes",
     "inspection/test_printout.py::test_memory_blocks_of_all_producers_are_described",
     "interop/",
-    "libraries/test_consumer_quirks_torch.py",
+    "libraries/test_torch_as_consumer.py",
     "libraries/test_dpctl_usm_ndarray.py::test_arrays_of_another_release_are_read_by_a_safe_method",
     "libraries/test_known.py::test_call_imports_only_the_modules_that_it_needs",
     "libraries/test_numba.py",

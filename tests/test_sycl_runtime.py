@@ -1,6 +1,6 @@
 """`sycl_runtime` finds the OpenCL CPU runtime that pip installs, and does not change a user's configuration.
 
-`configure` has an effect once per process, before dpctl is imported, so most tests run a separate process.
+`configure` has an effect once per process, before SYCL is used, so most tests run a separate process.
 """
 
 import importlib.util
@@ -53,9 +53,10 @@ def test_error_names_an_older_tbb_that_was_loaded_first():
     if devices:
         pytest.skip("this OpenVINO's TBB is as recent as the CPU runtime's")
     assert "openvino/libs/libtbb.so" in said
-    assert "call dpctl.get_devices() before" in said
+    assert "call arrayhub.sycl_runtime.configure() and dpctl.get_devices() before" in said
     devices, works = run("""
         import json, arrayhub, dpctl
+        arrayhub.sycl_runtime.configure()
         dpctl.get_devices()
         import openvino
         print(json.dumps([len(dpctl.get_devices()), len(openvino.Core().available_devices)]))
@@ -74,6 +75,7 @@ def test_error_does_not_name_tbb_if_a_setting_is_the_cause(settings):
         f"""
         import ctypes, json, arrayhub
         ctypes.CDLL({str(tbb)!r})
+        arrayhub.sycl_runtime.configure()
         print(json.dumps(arrayhub.sycl_runtime.cause()))
         """,
         **settings,
@@ -168,11 +170,28 @@ class TestWithTheRuntimeInstalled:
         assert (done["action"], filenames) == ("left", None)
         assert "ONEAPI_DEVICE_SELECTOR=*:0" in done["reason"]
 
-    def test_import_of_dpctl_first_disables_the_detection(self):
-        done, filenames = run("import dpctl\n" + textwrap.dedent(CONFIGURE))
+    @pytest.mark.parametrize("order", ["import dpctl, arrayhub", "import arrayhub, dpctl"])
+    def test_import_does_not_change_the_environment(self, order):
+        done, filenames = run(f"""
+            import json, os
+            {order}
+            from arrayhub import sycl_runtime
+            print(json.dumps([sycl_runtime.status(), os.environ.get("OCL_ICD_FILENAMES")]))
+        """)
         assert (done["action"], filenames) == ("left", None)
-        assert "dpctl was imported first" in done["reason"]
-        assert done["fix"] == "import arrayhub before dpctl and dpnp"
+        assert "configure() has not run" in done["reason"] and "sycl_runtime.configure()" in done["fix"]
+
+    @pytest.mark.parametrize("order", ["import dpctl, arrayhub", "import arrayhub, dpctl"])
+    @pytest.mark.parametrize("use", ["arrayhub.zeros(3, memory='usm_shared')", "arrayhub.sycl_runtime.configure()"])
+    def test_first_use_finds_the_device_after_the_import_of_dpctl(self, order, use):
+        """dpctl searches for devices when it is first used, not when it is imported."""
+        devices = run(f"""
+            import json
+            {order}
+            {use}
+            print(json.dumps([device.name for device in dpctl.get_devices()]))
+        """)
+        assert devices
 
     @pytest.mark.parametrize(
         "call",
@@ -183,15 +202,17 @@ class TestWithTheRuntimeInstalled:
             "arrayhub.Device('opencl:cpu')",
         ],
     )
-    def test_later_failure_names_the_cause(self, call):
+    def test_failure_after_a_search_without_the_runtime_names_the_cause(self, call):
         said = run(
             f"""
-            import json
+            import json, os
             import dpctl
             import arrayhub
+            dpctl.get_devices()
             try:
                 {call}
             except (BufferError, ValueError) as error:
+                assert "OCL_ICD_FILENAMES" not in os.environ
                 print(json.dumps(str(error)))
             else:
                 print("null")
@@ -199,7 +220,8 @@ class TestWithTheRuntimeInstalled:
         )
         if said is None:
             pytest.skip("there is another SYCL device")
-        assert "dpctl was imported first" in said and "import arrayhub before dpctl" in said
+        assert "OpenCL was used first" in said
+        assert "call arrayhub.sycl_runtime.configure() before the first use of dpctl" in said
 
 
 class TestTheUserDecides:

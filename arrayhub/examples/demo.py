@@ -69,6 +69,7 @@ def _sycl_devices() -> list[str]:
     """Return the names of the SYCL devices. The list is empty without dpctl, a runtime or a driver."""
     if not is_installed("dpctl"):
         return []
+    sycl_runtime.configure()
     return [device.name for device in importlib.import_module("dpctl").get_devices()]
 
 

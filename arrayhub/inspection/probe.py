@@ -43,6 +43,7 @@ def plugin(root: str) -> dict[str, Any]:
 
 def sycl() -> dict[str, Any]:
     """Report the SYCL platforms and their devices, and the source of the runtime."""
+    sycl_runtime.configure()
     dpctl = importlib.import_module("dpctl")
     platforms = [
         {

@@ -140,6 +140,7 @@ cdef object import_dpctl():
     """
     refuse_fork()
     dpctl = needed("dpctl.memory", "for SYCL memory")
+    sycl_runtime.configure()      # before SYCL searches for devices
     if not is_done(&_found):
         find_functions(dpctl)
     return dpctl
