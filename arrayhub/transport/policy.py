@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
+import threading
+import weakref
 from types import TracebackType
 from typing import Literal, Self
 
@@ -14,50 +15,45 @@ _SETTINGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "device": ("ARRAYHUB_PICKLING", ("refuse", "host", "keep")),
     "arrive": ("ARRAYHUB_UNPICKLING", ("restore", "host")),
 }
+_lasting: dict[str, str] = {}  # settings that no block can end
+# Values of later calls, the latest last. The first entry whose `pickling` object was freed cannot end any more.
+_applied: list[tuple[weakref.ref[pickling], dict[str, str]]] = []
+_lock = threading.RLock()  # reentrant, because a finalizer may call `pickling` at any point
 
 
-def _checked(value: object, name: str, accepted: tuple[str, ...]) -> str:
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def setting(name: str) -> str:
+    """Return the current value of ``"device"`` or ``"arrive"``. The environment variable provides the default."""
+    for _, values in reversed(_applied.copy()):
+        if name in values:
+            return values[name]
+    if name not in _lasting:
+        variable, accepted = _SETTINGS[name]
+        _lasting[name] = _check_value(os.environ.get(variable) or accepted[0], variable, accepted)
+    return _lasting[name]
+
+
+def _check_value(value: object, name: str, accepted: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in accepted:
         raise ValueError(f"{name} is {show(value)}; accepted: {', '.join(map(repr, accepted))}")
     return value
 
 
-def _at_start(name: str) -> str:
-    variable, accepted = _SETTINGS[name]
-    return _checked(os.environ.get(variable) or accepted[0], variable, accepted)
-
-
-_settings: dict[str, str] = {}  # of the process
-# Values of `pickling` objects that may still be used in a with statement, keyed by the object's id. The last entry has
-# precedence.
-_pending: dict[int, dict[str, str]] = {}
-# Active blocks, keyed by sequence number. Threads may end blocks in any order. The code uses operations that are atomic
-# in Python instead of a lock, because finalizers may run this code at any point, and a forked child would inherit a
-# held lock.
-_blocks: dict[int, pickling] = {}
-_numbers = itertools.count()
-
-
-def setting(name: str) -> str:
-    """Return the current value of ``"device"`` or ``"arrive"``. The environment variable provides the default."""
-    for block in reversed(list(_blocks.values())):
-        if name in block._wanted:
-            return block._wanted[name]
-    for values in reversed(list(_pending.values())):
-        value = values.get(name)
-        if value is not None:
-            return value
-    present = _settings.get(name)
-    return _settings.setdefault(name, _at_start(name)) if present is None else present
-
-
 class pickling:
     """Set how arrays in device memory are pickled, for the process or for a ``with`` block.
 
-    The setting applies to all threads, because queues pickle in separate threads. If several blocks are active, the
-    block that was entered last has precedence. Forked processes inherit the setting. Other processes read the
-    environment variables ``ARRAYHUB_PICKLING`` (`device`) and ``ARRAYHUB_UNPICKLING`` (`arrive`). Memory that the host
-    can read (shared and host USM, pinned and managed CUDA memory) is always pickled as host memory.
+    A call applies at once, to all threads, because queues pickle in separate threads. If the result is used in a ``with``
+    statement, the end of the block removes the setting. Of several settings, the last call has precedence. Forked processes
+    inherit the settings. Other processes read the environment variables ``ARRAYHUB_PICKLING`` (`device`) and
+    ``ARRAYHUB_UNPICKLING`` (`arrive`). Memory that the host can read (shared and host USM, pinned and managed CUDA memory)
+    is always pickled as host memory.
 
     Parameters
     ----------
@@ -92,42 +88,43 @@ class pickling:
         device: Literal["refuse", "host", "keep"] | None = None,
         arrive: Literal["restore", "host"] | None = None,
     ) -> None:
-        self._begun: list[int] = []  # sequence numbers of its active blocks
-        given = {"device": device, "arrive": arrive}
-        self._wanted = {
-            name: _checked(value, f"pickling: {name}", _SETTINGS[name][1])
-            for name, value in given.items()
+        self._values = {
+            name: _check_value(value, f"pickling: {name}", _SETTINGS[name][1])
+            for name, value in (("device", device), ("arrive", arrive))
             if value is not None
         }
-        if self._wanted:
-            _pending[id(self)] = dict(self._wanted)
+        self._entered = 0
+        if self._values:
+            self._apply()
 
-    def __del__(self, pending: dict[int, dict[str, str]] = _pending, settings: dict[str, str] = _settings) -> None:
-        """Make the values permanent if the object was not used in a ``with`` statement, overriding earlier values."""
-        own = pending.get(id(self))
-        if own is None:
-            return
-        for earlier in list(pending.values()):
-            if earlier is own:
-                break
-            for name in list(own):  # in place, so that names that another thread has removed stay removed
-                earlier.pop(name, None)
-        settings.update(own)
-        pending.pop(id(self), None)
+    def _apply(self) -> None:
+        with _lock:
+            while _applied and _applied[0][0]() is None:
+                _lasting.update(_applied[0][1])
+                del _applied[0]
+            _applied.append((weakref.ref(self), self._values))
+
+    def _remove(self) -> None:
+        with _lock:
+            for k in reversed(range(len(_applied))):
+                if _applied[k][1] is self._values:
+                    del _applied[k]
+                    break
 
     def __enter__(self) -> Self:
-        _pending.pop(id(self), None)
-        number = next(_numbers)
-        _blocks[number] = self
-        self._begun.append(number)
+        if not self._entered:
+            self._remove()  # the block has precedence over calls since the object was made
+        self._entered += 1
+        self._apply()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._begun:
+        if not self._entered:
             raise RuntimeError("pickling: __exit__ was called without __enter__; use the object in a with statement")
-        del _blocks[self._begun.pop()]
+        self._entered -= 1
+        self._remove()
 
     def __repr__(self) -> str:
         return f"<arrayhub.transport.pickling: device={setting('device')!r}, arrive={setting('arrive')!r}>"
