@@ -181,7 +181,7 @@ def explain(parser: argparse.ArgumentParser) -> Run:
 
 
 def trace(parser: argparse.ArgumentParser) -> Run:
-    """Run a script and list its imports, exports, copies and waits."""
+    """Run a script and list its imports, exports and copies."""
     parser.add_argument("--json", metavar="FILE", help="write each event to FILE as JSON, instead of the table")
     parser.add_argument("-m", "--module", action="store_true", help="the script is a module, such as pytest")
     parser.add_argument("script", help="the script to run")

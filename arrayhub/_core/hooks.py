@@ -15,9 +15,9 @@ UPWARD = {
     "picture_of": "arrayhub.inspection.pictures.picture:picture_of",
     "page_of": "arrayhub.inspection.pictures.page:page_of",
     "reduce": "arrayhub.transport.pickles:reduce",
+    "register_reduction": "arrayhub.transport.pickles:register_reduction",
     "token": "arrayhub.transport.tokens:token",
     "padded_copy": "arrayhub.transport.padding:padded_copy",
-    "columns_to_arrow": "arrayhub.nested.matrix:columns_to_arrow",
     # called by capi/
     "empty": "arrayhub.storage.allocation:empty",
     # called by _core/

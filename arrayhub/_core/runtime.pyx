@@ -1,9 +1,5 @@
 """Table of runtime functions by device type. Device types without functions are not synchronized."""
 
-from time import perf_counter
-
-from arrayhub._core cimport tracing
-
 from arrayhub._core.descriptor import TYPE_NAMES
 
 cdef Runtime _runtimes[DEVICE_TYPES]
@@ -16,25 +12,13 @@ cdef Runtime* runtime_of(int device_type) noexcept nogil:
 
 cdef int wait_for_device(Descriptor a) except -1:
     cdef Runtime* runtime = runtime_of(a.device_.device_type)
-    if runtime.host_ready == NULL:
-        return 0
-    if not tracing.active:
-        return runtime.host_ready(a)
-    since = perf_counter()
-    runtime.host_ready(a)
-    return tracing.waited(a, "the host, for the producer's work", since)
+    return 0 if runtime.host_ready == NULL else runtime.host_ready(a)
 
 
 cdef int order_consumer(Descriptor a, object stream) except -1:
     """Make the consumer's stream wait for the producer's work on `a`."""
     cdef Runtime* runtime = runtime_of(a.device_.device_type)
-    if runtime.consumer_ready == NULL:
-        return 0
-    if not tracing.active:
-        return runtime.consumer_ready(a, stream)
-    since = perf_counter()
-    runtime.consumer_ready(a, stream)
-    return tracing.waited(a, "a consumer's stream, for the producer's work", since)
+    return 0 if runtime.consumer_ready == NULL else runtime.consumer_ready(a, stream)
 
 
 cdef int adopt_on_device(Descriptor a) except -1:

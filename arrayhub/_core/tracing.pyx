@@ -1,8 +1,11 @@
-"""Listeners for imports, exports, copies and waits. Without a listener, the only cost is a test of `active`.
+"""Listeners for imports, exports and copies. Without a listener, the only cost is a test of `active`.
 
-A listener is called with the kind of event (``"in"``, ``"out"``, ``"copy"`` or ``"wait"``), the method (a protocol or a call,
-for example ``"dlpack"``), the source, the target, the size in bytes and the time in seconds. It is called directly after
-the event, in the same thread, so that it can examine the caller's frames.
+Events are reported in three places: imports by `import_traced` of convert/dispatch, exports by `give_traced` of
+convert/functions, and copies by `_engine` of transfer. An import or export within another one is not reported.
+
+A listener is called with the kind of event (``"in"``, ``"out"`` or ``"copy"``), the method (a protocol or a call, for example
+``"dlpack"``), the source, the target, the size in bytes and the time in seconds. It is called directly after the event, in the
+same thread, so that it can find the line of the program.
 """
 
 cimport cython
@@ -17,12 +20,11 @@ from arrayhub._core.errors import PASSES_ON, root_of
 
 cdef extern from *:
     """
-    /* State of a thread. A threading.local is not used, because its access can fail if memory is exhausted. */
-    static _Thread_local int arrayhub_trace_depth;        /* number of nested imports and exports */
-    static _Thread_local int arrayhub_trace_suppressed;   /* whether to suppress the next report */
+    /* Number of nested imports and exports of this thread. A threading.local is not used, because its access can fail if
+       memory is exhausted. */
+    static _Thread_local int arrayhub_trace_depth;
     """
     int depth "arrayhub_trace_depth"
-    int suppressed "arrayhub_trace_suppressed"
 
 cdef int active = 0
 cdef tuple _listeners = ()
@@ -113,46 +115,6 @@ def copied(method, source, target, nbytes, since):
         tell("copy", method, source, target, nbytes, since)
 
 
-def traced_import(function, obj, method=None, *arguments):
-    """Call ``function(obj, *arguments)``, which imports `obj` and all of its parts, and report one import through `method`.
-
-    With ``method=None``, the report contains the protocol and the size of the result. Otherwise, `function` must return a tuple
-    of the result and the size in bytes. A result of None, or `obj` itself, is not reported.
-    """
-    cdef Handover handover
-    handover = Handover()
-    handover.begin()
-    try:
-        result = function(obj, *arguments)
-        if method is not None:
-            result, nbytes = result
-        if result is not None and result is not obj:
-            if method is None:
-                method, nbytes = result.protocol, result.nbytes
-            handover.event = ("in", method, type_name(obj), str(result.device), nbytes)
-    finally:
-        handover.end()
-    return result
-
-
-def traced_export(call, function, obj, nbytes, *arguments):
-    """Call ``function(obj, *arguments)``, which exports `obj` and all of its parts, and report one export through `call`.
-
-    With ``nbytes=None``, `function` must return a tuple of the result and the size in bytes.
-    """
-    cdef Handover handover
-    handover = Handover()
-    handover.begin()
-    try:
-        result = function(obj, *arguments)
-        if nbytes is None:
-            result, nbytes = result
-        handover.event = ("out", call, type_name(obj), type_name(result), nbytes)
-    finally:
-        handover.end()
-    return result
-
-
 cdef str type_name(object obj):
     cls = type(obj)
     root = root_of(cls)
@@ -165,55 +127,37 @@ cdef str place(Descriptor a):
     return name if a.device_.device_type == kDLCPU or a.device_.device_id < 0 else f"{name}:{a.device_.device_id}"
 
 
-@cython.final
-cdef class Handover:
+cdef bint is_outermost() noexcept:
+    """Return whether this thread is not within a traced import or export."""
+    return depth == 0
 
-    cdef int begin(self) except -1:
-        global depth
-        self.since = perf_counter()      # first, because this can fail if memory is exhausted
-        depth += 1
+
+cdef double begin() except? -1:
+    """Return the start time of an import or export. The caller must call `end`."""
+    global depth
+    since = perf_counter()      # first, because this can fail if memory is exhausted
+    depth += 1
+    return since
+
+
+cdef void end() noexcept:
+    global depth
+    depth -= 1
+
+
+cdef int report_import(object obj, Descriptor a, double since) except -1:
+    """Report the import of `obj` as `a`, and the copy if `a` is one. Do nothing if `obj` is `a` itself."""
+    if <object> a is obj:
         return 0
-
-    cdef int end(self) except -1:
-        global depth, suppressed
-        depth -= 1
-        suppressed = False      # `passes` was not called if the last listener was removed in the meantime
-        if self.event is not None and depth == 0:
-            kind, method, source, target, nbytes = self.event
-            tell(kind, method, source, target, nbytes, self.since)
-        return 0
-
-    cdef int set_import(self, object obj, Descriptor a) except -1:
-        """Record the import of `obj` as `a`, unless `obj` is `a` itself.
-
-        If the memory is a copy, also report the copy, even in a nested import.
-        """
-        if <object> a is obj:
-            return 0
-        method = PROTOCOL_NAMES[a.protocol_]
-        self.event = ("in", method, type_name(obj), place(a), a.nbytes)
-        if a.flags_ & COPIED:
-            tell("copy", method, type_name(obj), place(a), a.nbytes, self.since)
-        return 0
-
-    cdef int set_export(self, str method, object obj, object result) except -1:
-        """Record the export of `obj` as `result`."""
-        self.event = ("out", method, type_name(obj), type_name(result), nbytes_of(result))
-        return 0
+    method = PROTOCOL_NAMES[a.protocol_]
+    if a.flags_ & COPIED:
+        tell("copy", method, type_name(obj), place(a), a.nbytes, since)
+    return tell("in", method, type_name(obj), place(a), a.nbytes, since)
 
 
-cdef void pass_once() noexcept:
-    """Suppress the next report of this thread, because the caller reports the event itself."""
-    global suppressed
-    suppressed = True
-
-
-cdef bint passes() noexcept:
-    """Return whether `pass_once` has suppressed this report, and end the suppression."""
-    global suppressed
-    was = suppressed
-    suppressed = False
-    return was
+cdef int report_export(str call, object obj, object result, double since) except -1:
+    """Report the export of `obj` as `result` by the function named `call`."""
+    return tell("out", call, type_name(obj), type_name(result), nbytes_of(result), since)
 
 
 cdef Py_ssize_t nbytes_of(object array) except -1:
@@ -226,17 +170,3 @@ cdef Py_ssize_t nbytes_of(object array) except -1:
     except RuntimeError:      # sparse tensors of torch
         pass
     return nbytes if isinstance(nbytes, int) else 0
-
-
-cdef int gave(object array, Descriptor a, str method) except -1:
-    """Report an export of `array` through `method`, unless another traced import or export contains it.
-
-    The report contains the device of `a`.
-    """
-    if depth == 0:
-        tell("out", method, place(a), "", nbytes_of(array), perf_counter())
-    return 0
-
-
-cdef int waited(Descriptor a, str method, double since) except -1:
-    return tell("wait", method, place(a), "", a.nbytes, since)

@@ -1,3 +1,4 @@
+from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
 from arrayhub._core.descriptor cimport Descriptor, MemoryBlock
@@ -8,6 +9,9 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1
 cdef MemoryBlock hold(object exporter, int request)
 cdef int access_of(object exporter, Py_buffer* view) noexcept
 cdef object first_exporter(object obj)
+
+cdef bint expects_map       # false after the first import of memory that a process has mapped
+cdef int check_map(PyObject* owner) except -1
 
 
 cdef inline void release(Py_buffer* view) noexcept:

@@ -17,9 +17,10 @@ from cpython.buffer cimport (
 )
 from cpython.exc cimport PyErr_Occurred
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
+from cpython.memoryview cimport PyMemoryView_Check, PyMemoryView_GET_BUFFER
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.string cimport strchr, strlen
+from libc.string cimport strchr, strcmp, strlen
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -56,6 +57,7 @@ from arrayhub.adapters.table cimport PEP3118
 import numpy
 
 from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, interface_error
+from arrayhub._core.hooks import hooks
 
 cnp.import_array()
 
@@ -152,7 +154,23 @@ cdef Descriptor parse(object obj, object stream):
     cdef Py_buffer* view = get_view(obj, PyBUF_FULL_RO)
     hold_resource(a, BUFFER, view, _release_held)      # from now on, the array releases the buffer, even after an error
     describe(a, obj, view)
+    if expects_map:
+        check_map(<PyObject*> view.obj)
     return a
+
+
+cdef bint expects_map = True
+
+
+cdef int check_map(PyObject* owner) except -1:
+    """If `owner` is a memory map, let multiprocessing send the locations of maps, before it pickles the first one."""
+    global expects_map
+    if owner != NULL and PyMemoryView_Check(<object> owner):
+        owner = <PyObject*> PyMemoryView_GET_BUFFER(<object> owner).obj
+    if owner != NULL and strcmp((<PyTypeObject*> Py_TYPE(<object> owner)).tp_name, b"mmap.mmap") == 0:
+        hooks.register_reduction()
+        expects_map = False
+    return 0
 
 
 cdef Descriptor parse_bytes(object obj, object stream):

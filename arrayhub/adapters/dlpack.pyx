@@ -23,7 +23,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.string cimport memcpy, strcmp
 
-from arrayhub._core cimport dtypes, layout, tracing
+from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     BOUNDARY,
     C_CONTIGUOUS,
@@ -575,6 +575,24 @@ cdef inline int check_exportable(Descriptor a) except -1:
     return 0
 
 
+cdef int refuse_negative_strides(Descriptor a) except -1:
+    """Raise BufferError for negative strides, for which torch aborts the process (pytorch/pytorch#188023).
+
+    Any consumer may call ``__dlpack__``. The functions for a library and the exchange table, which torch does not read, support
+    negative strides.
+    """
+    cdef int k
+    if a.flags_ & (C_CONTIGUOUS | PACKED):
+        return 0
+    for k in range(a.nd_):
+        if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
+            raise BufferError(
+                f"DLPack: byte strides {stride_tuple(a)} are negative, for which torch aborts the process; pass copy=True to"
+                " __dlpack__ or to the function for the library, such as arrayhub.as_torch(x, copy=True)"
+            )
+    return 0
+
+
 cdef str instead_of(object dtype):
     """Return the advice for an array whose dtype does not have a DLPack code."""
     if dtype.kind in "mM":
@@ -683,12 +701,13 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
     Raises
     ------
     BufferError
-        DLPack cannot represent the type, the strides or the SYCL context, the stream is invalid, or the consumer's version of
-        DLPack lacks a flag that the array requires (for read-only memory or padded elements).
+        DLPack cannot represent the type, the strides or the SYCL context, a stride is negative, the stream is invalid, or the
+        consumer's version of DLPack lacks a flag that the array requires (for read-only memory or padded elements).
     TypeError
         `max_version` is neither None nor a tuple of two integers.
     """
     cdef int minor = minor_known(max_version)
+    refuse_negative_strides(a)
     order(a, stream)
     if minor == NO_VERSION:
         return emit_legacy(a, False)
@@ -838,8 +857,6 @@ cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) except
     out[0] = NULL
     a = <Descriptor?> <object> <PyObject*> obj
     order_table_stream(a)
-    if tracing.active:
-        tracing.gave(a, a, "__dlpack_c_exchange_api__")
     out[0] = new_managed(a)
     return 0
 
@@ -860,8 +877,6 @@ cdef int _table_borrow(void* obj, DLTensor* out) except -1 with gil:
     check_exportable(a)
     check_without_flags(a, "a borrowed DLTensor", "use managed_tensor_from_py_object_no_sync, which has flags", False)
     order_table_stream(a)
-    if tracing.active:
-        tracing.gave(a, a, "__dlpack_c_exchange_api__")
     point(a, out)
     return 0
 

@@ -9,7 +9,6 @@ from libc.string cimport memset
 
 cimport numpy as cnp
 
-from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport (
     NOTSWAPPED,
     Descriptor,
@@ -26,8 +25,6 @@ from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.libraries cimport numpy as numpy_library
 
 from arrayhub._core.errors import show, unreadable
-from arrayhub._core.tracing import copied as tell_copy
-from arrayhub._core.tracing import started
 
 # One row per element type: NumPy's type number, the C type, and the conversion to a Python object. Each row defines a function
 # that reads a run of elements, which may be unaligned, into the slots of a list. NumPy reads the elements of all other types.
@@ -280,11 +277,7 @@ cdef object tobytes(Descriptor a, object order):
     if order not in ("C", "F", "A"):
         raise ValueError(f"tobytes: order is {show(order)}; accepted: 'C', 'F' or 'A'")
     make_readable(a, "tobytes")
-    since = started() if tracing.active else None
-    copied = numpy_library.emit_raw(a).tobytes(order)
-    if since is not None:
-        tell_copy("tobytes", "cpu", "bytes", len(copied), since)
-    return copied
+    return numpy_library.emit_raw(a).tobytes(order)
 
 
 cdef object iterator(Descriptor a):

@@ -10,13 +10,11 @@ Included files:
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_WRITABLE
 from cpython.long cimport PyLong_FromSsize_t
 from cpython.object cimport Py_EQ, Py_NE, PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from arrayhub._core cimport tracing
 from arrayhub._core.cpython.atomics cimport seen, set_once
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
@@ -44,11 +42,9 @@ from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport arrow, dlpack, interface_dict
 from arrayhub.adapters cimport buffer as buffer_adapter
-from arrayhub.libraries.known cimport check_torch, is_awkward_calling, is_for_polars_frame, refuse_plain_bytes
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.runtimes cimport sycl
 
-from functools import partial
 
 from arrayhub import transfer
 from arrayhub._core.copying import check_copy
@@ -56,8 +52,6 @@ from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabelled
 from arrayhub._core.errors import show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.strides import Strides
-from arrayhub._core.tracing import copied as tell_copy
-from arrayhub._core.tracing import started
 from arrayhub.transfer.host_copies import footprint_bytes, gathered, row_boundary
 
 include "construction.pxi"
@@ -855,11 +849,7 @@ cdef class USMArray(Descriptor):
         """
         host = transfer.to_host(self, copy=True) if check_copy(copy, "to_numpy") else self
         values = numpy_library.emit(host)
-        since = started() if tracing.active else None
-        converted = values if dtype is None else values.astype(requested_dtype(dtype), copy=False)
-        if converted is not values:
-            tell_copy("to_numpy", "cpu", "numpy.ndarray", converted.nbytes, since)
-        return converted
+        return values if dtype is None else values.astype(requested_dtype(dtype), copy=False)
 
     def to_xarray(self):
         """Return an ``xarray.DataArray`` that shares the memory, with the same dimension names.
@@ -903,38 +893,30 @@ cdef class USMArray(Descriptor):
         return ctypes_of(self)
 
     def __getbuffer__(self, Py_buffer* view, int request):
-        if not request & ~PyBUF_WRITABLE:      # plain bytes
-            refuse_plain_bytes(self)
         buffer_adapter.emit(self, view, request)
-        if tracing.active:
-            tracing.gave(self, self, "buffer")
 
     def __releasebuffer__(self, Py_buffer* view):
         buffer_adapter.release(view)
 
     @property
     def __array_interface__(self):
-        return handed(self, "__array_interface__", interface_dict.emit_array_interface(self))
+        return interface_dict.emit_array_interface(self)
 
     @property
     def __array_struct__(self):
-        return handed(self, "__array_struct__", interface_dict.emit_struct(self))
+        return interface_dict.emit_struct(self)
 
     def __array__(self, dtype=None, copy=None):
         """Return an ndarray that shares the memory, for element types that ``__array_interface__`` cannot represent."""
-        since = started() if tracing.active else None
-        array = numpy_library.emit_array(self, dtype, copy)
-        if since is not None and array.base is not self:
-            tell_copy("__array__", "cpu", "numpy.ndarray", array.nbytes, since)
-        return handed(self, "__array__", array)
+        return numpy_library.emit_array(self, dtype, copy)
 
     @property
     def __cuda_array_interface__(self):
-        return handed(self, "__cuda_array_interface__", interface_dict.emit_cuda_array(self))
+        return interface_dict.emit_cuda_array(self)
 
     @property
     def __sycl_usm_array_interface__(self):
-        return handed(self, "__sycl_usm_array_interface__", interface_dict.emit_sycl_usm(self))
+        return interface_dict.emit_sycl_usm(self)
 
     @property
     def __usm_ndarray__(self):
@@ -943,7 +925,7 @@ cdef class USMArray(Descriptor):
             raise AttributeError("__usm_ndarray__: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0')")
         from arrayhub.libraries.dpctl import emit_attribute
 
-        return handed(self, "__usm_ndarray__", emit_attribute(self))
+        return emit_attribute(self)
 
     @property
     def __gt_dims__(self):
@@ -979,18 +961,15 @@ cdef class USMArray(Descriptor):
             DLPack cannot represent the memory, type or layout, or ``copy=False`` forbids a required copy.
         """
         # Consumers from before DLPack 1.0 support only the host and CUDA, and reject oneAPI devices (onnxruntime: "Unsupported
-        # device type"), so host-readable USM is exported to them as host memory. awkward does not support oneAPI devices.
-        if self.device_.device_type == kDLOneAPI and dl_device is None and host_readable(self):
-            if max_version is None or is_awkward_calling():
-                dl_device = HOST_PAIR
+        # device type"), so host-readable USM is exported to them as host memory.
+        if max_version is None and dl_device is None and self.device_.device_type == kDLOneAPI and host_readable(self):
+            dl_device = HOST_PAIR
         if dl_device is None and (copy is None or copy is False):
-            check_torch(self)
-            return handed(self, "__dlpack__", dlpack.emit(self, stream, max_version, False))
+            return dlpack.emit(self, stream, max_version, False)
         cdef Descriptor export = transfer.for_dlpack(self, dl_device, copy, stream)
-        check_torch(export)
         cdef bint own = block_of(export) is not block_of(self)
         # A copy to the host is complete on return. For a copy on a device, the consumer's stream must still wait.
-        return handed(self, "__dlpack__", dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own))
+        return dlpack.emit(export, None if dl_device == HOST_PAIR else stream, max_version, own)
 
     @property
     def __arrow_c_schema__(self):
@@ -998,8 +977,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def __arrow_c_array__(self):
-        export = arrow.emit_attribute(self, arrow.ARRAY)
-        return partial(hooks.columns_to_arrow, self) if is_for_polars_frame(self) else export
+        return arrow.emit_attribute(self, arrow.ARRAY)
 
     @property
     def __arrow_c_device_array__(self):
@@ -1016,8 +994,6 @@ cdef class USMArray(Descriptor):
     def __dlpack_device__(self):
         """Return the pair (device_type, device_id) of DLPack's DLDevice."""
         device = device_of(self)
-        if device.device_type == kDLOneAPI and host_readable(self) and is_awkward_calling():
-            return HOST_PAIR
         return (device.device_type, device.device_id)
 
 
@@ -1027,13 +1003,6 @@ cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
     whole.device_ = block.device_
     block.device_ = device_of(whole)
     return 0
-
-
-cdef inline object handed(Descriptor a, str method, object answer):
-    """Return the exported object `answer`. Report the export if tracing is active."""
-    if tracing.active:
-        tracing.gave(a, a, method)
-    return answer
 
 
 cdef inline object filled(object fresh, int nd, Py_ssize_t* values):

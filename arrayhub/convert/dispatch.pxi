@@ -212,7 +212,7 @@ cdef Descriptor import_array(object obj, object stream):
 
     Some importers pass `stream` to the producer. In every case, `on_stream` makes the stream wait for the producer's work.
     """
-    if tracing.active and not tracing.passes():
+    if tracing.active and tracing.is_outermost():
         return import_traced(obj, stream, None)
     cdef unsigned int record = record_of(obj)
     cdef Importer importer = importers[importer_of(record)]
@@ -228,16 +228,13 @@ cdef Descriptor import_array(object obj, object stream):
 
 cdef Descriptor import_traced(object obj, object stream, object via):
     """Call `import_array`, or `import_via`, and report the import to `trace`."""
-    cdef tracing.Handover handover
+    cdef double since = tracing.begin()
     cdef Descriptor a
-    handover = tracing.Handover()
-    handover.begin()
     try:
-        tracing.pass_once()      # the call below must not report the import, too
         a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
-        handover.set_import(obj, a)
     finally:
-        handover.end()
+        tracing.end()
+    tracing.report_import(obj, a, since)
     return a
 
 
@@ -545,7 +542,7 @@ cdef int check_declared(object row, object obj, Descriptor a) except -1:
 cdef Descriptor import_via(object obj, object stream, object via):
     """Import `obj` through the protocol that the caller chose."""
     cdef Descriptor a
-    if tracing.active and not tracing.passes():
+    if tracing.active and tracing.is_outermost():
         return import_traced(obj, stream, via)
     row = _VIA.get(via) if isinstance(via, str) else None
     if row is None:

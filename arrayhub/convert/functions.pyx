@@ -13,7 +13,7 @@ from arrayhub._core.tree cimport Tree
 from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.libraries.known cimport Library, library, steps_backwards
+from arrayhub.libraries.known cimport Library, library
 
 from arrayhub import transfer
 from arrayhub._core.copying import check_copy
@@ -550,12 +550,8 @@ cdef inline bint is_own(object obj, Library to) except -1:
 
 cdef object give(object obj, Library to, object copy, bint allow_readonly=False):
     """Return `obj` as an array of a library: a view, or if `copy` requests it, a copy in memory that the library supports."""
-    if tracing.active and not tracing.passes():
+    if tracing.active and tracing.is_outermost():
         return give_traced(obj, to, copy, allow_readonly)
-    return give_untraced(obj, to, copy, allow_readonly)
-
-
-cdef object give_untraced(object obj, Library to, object copy, bint allow_readonly):
     if copy is not False and copy is not None:
         copy = check_copy(copy, to.call)
     cdef int importer = importer_of(record_of(obj))
@@ -622,7 +618,7 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
     if nested is None:
         raise refusal
     try:
-        return give_untraced(nested, to, copy, allow_readonly)
+        return give(nested, to, copy, allow_readonly)
     except InterfaceError:
         raise
     except (BufferError, TypeError, ValueError) as error:
@@ -650,7 +646,7 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
     if to is _NUMPY and isinstance(obj, numpy.ndarray) and not is_object_array(obj):
         return obj
     try:
-        return give_untraced(imported, to, False, allow_readonly)
+        return give(imported, to, False, allow_readonly)
     except BufferError as error:
         refusal = error
     if not stays(imported, to):
@@ -658,7 +654,7 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
             f"{to.name}: the memory is on {imported.device}, and only device= and copy=True move it to another device. Pass"
             f" device={'cpu' if to.reads_host else f'{to.device_type}:0'!r} or copy=True"
         ) from refusal
-    return give_untraced(imported, to, True, allow_readonly)
+    return give(imported, to, True, allow_readonly)
 
 
 cdef bint stays(object array, Library to) except -1:
@@ -672,32 +668,28 @@ cdef bint stays(object array, Library to) except -1:
 
 cdef object give_traced(object obj, Library to, object copy, bint allow_readonly):
     """Call `give`, and report the export to `trace`."""
-    cdef tracing.Handover handover
-    handover = tracing.Handover()
-    handover.begin()
+    cdef double since = tracing.begin()
     try:
-        tracing.pass_once()
         result = give(obj, to, copy, allow_readonly)
-        handover.set_export(to.call, obj, result)
     finally:
-        handover.end()
+        tracing.end()
+    tracing.report_export(to.call, obj, result, since)
     return result
 
 
 cdef object give_as(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False):
-    """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions."""
-    cdef tracing.Handover handover
+    """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions. `trace` reports one export."""
+    cdef double since
     if dtype is None and device is None and missing is None:
         return give(obj, to, copy, allow_readonly)
-    if not tracing.active:
+    if not tracing.active or not tracing.is_outermost():
         return give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
-    handover = tracing.Handover()
-    handover.begin()
+    since = tracing.begin()
     try:
         result = give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
-        handover.set_export(to.call, obj, result)
     finally:
-        handover.end()
+        tracing.end()
+    tracing.report_export(to.call, obj, result, since)
     return result
 
 
@@ -1181,8 +1173,7 @@ def _host_view(array):
 
 
 def _capsule(array):
-    """Return a DLPack capsule. Return None without an array, and for negative strides, for which torch ends the process."""
-    return None if array is None or steps_backwards(array) else array.__dlpack__()
+    return None if array is None else array.__dlpack__()
 
 
 # A library's from_dlpack is called with the array, with a capsule, with a view on device cpu, and with a capsule of this view,

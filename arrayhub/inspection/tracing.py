@@ -1,4 +1,4 @@
-"""trace: record the imports, exports, copies and waits of a running program, and the line of code that causes each."""
+"""trace: record the imports, exports and copies of a running program, and the line of code that causes each."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import html
 import linecache
 import os
 import re
-import sys
 import sysconfig
+import traceback
 from collections.abc import Iterator
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Literal, NamedTuple, Self, TextIO
 
 from arrayhub._core import tracing
 from arrayhub.inspection.units import of_bytes, of_seconds
 
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 # Matches the paths of files of libraries. An event in a library is attributed to the code that calls the library.
 # Folders with packages are matched by name, because several exist: the environment's, the user's, and those of the
 # interpreter that the environment was created from.
@@ -22,40 +23,36 @@ _FOLDERS = {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib
 _IN_LIBRARY = re.compile(
     rf"{'|'.join(map(re.escape, sorted(_FOLDERS)))}|.*{os.sep}(?:site|dist)-packages{os.sep}", re.DOTALL
 )
-# Names of each kind of event, singular and plural. The table is sorted in this order, the most expensive kind first.
-_KINDS = {"copy": ("copy", "copies"), "wait": ("wait", "waits"), "in": ("in", "in"), "out": ("out", "out")}
+# The table is sorted in this order, the most expensive kind first.
+_KINDS = ("copy", "in", "out")
 _HEADS = ("what", "from", "to", "by", "times", "bytes", "time", "line")
 
 
 class Event(NamedTuple):
-    """One import, export, copy or wait.
+    """One import, export or copy.
 
     Attributes
     ----------
-    kind : {"in", "out", "copy", "wait"}
-        ``"in"``: an object was imported as a USMArray, a NestedArray or a SparseArray. ``"out"``: the memory was
-        exported to a library.
+    kind : {"in", "out", "copy"}
+        ``"in"``: `asarray` imported an object. ``"out"``: an ``as_*`` function or `convert` exported an array to a library.
+        An import within an export is part of the export.
     by : str
-        The protocol or the function that causes the event. For a wait, the waiting side: the host or a consumer's
-        stream.
+        The protocol or the function that causes the event.
     source, target : str
         - Import: the type of the object, and the device of the result.
-        - Export by ``as_*`` or `convert`: the types of the object and of the result.
-        - Export by a protocol: the device, and ``""``, because a protocol does not identify its consumer.
-        - Copy: the devices of source and target. If an import or an assignment copies an object, the source is the type
-          of the object.
-        - Wait: the device whose work is awaited, and ``""``.
+        - Export: the types of the object and of the result.
+        - Copy: the devices of source and target. If an import copies an object, the source is the type of the object.
     nbytes : int
-        Size of the elements in bytes. The size of nested data includes its offsets. 0 if unknown.
+        Size of the elements in bytes. 0 if unknown.
     seconds : float
-        Duration. The duration of an import or an export includes its copies and waits.
+        Duration. The duration of an import or an export includes its copies.
     file, line : str, int
         Line of the innermost stack frame outside of arrayhub, installed libraries and the standard library. If all
         frames are in libraries, line of the innermost frame outside of arrayhub. ``""`` and 0 if the thread does not
         run Python code outside of arrayhub.
     """
 
-    kind: Literal["in", "out", "copy", "wait"]
+    kind: Literal["in", "out", "copy"]
     by: str
     source: str
     target: str
@@ -71,10 +68,10 @@ class Event(NamedTuple):
 
 
 class trace:
-    """Record every import, export, copy and wait of a ``with`` block, in all threads.
+    """Record the imports, exports and copies of a ``with`` block, in all threads.
 
-    Outside of such a block, tracing costs one comparison per call. Inside, each import or export takes a few
-    microseconds longer.
+    The trace contains imports by `asarray`, exports by ``as_*`` functions and `convert`, and the copies of arrays that
+    arrayhub makes in host memory and between devices. Outside of such a block, tracing costs one comparison per call.
 
     Parameters
     ----------
@@ -119,11 +116,7 @@ class trace:
             print(self, file=self._file)
 
     def _record(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:
-        try:
-            frame = sys._getframe(1)  # unlike `f_back`, does not hide a MemoryError
-        except ValueError:  # the thread does not run Python code
-            frame = None
-        file, line = _line_of_program(frame)
+        file, line = _line_of_program()
         self.events.append(Event(kind, by, source, target, nbytes, seconds, file, line))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
@@ -136,15 +129,14 @@ class trace:
         return f"<pre>{html.escape(str(self))}</pre>"
 
     def _summary(self) -> str:
-        """Return a line with the numbers of hand-overs, copies and waits, and their bytes and durations."""
-        hand_overs = sum(event.kind in ("in", "out") for event in self.events)
-        parts = [f"{hand_overs} hand-over{'' if hand_overs == 1 else 's'}"]
-        for kind in ("copy", "wait"):
-            events = [event for event in self.events if event.kind == kind]
-            amount = f" of {of_bytes(sum(event.nbytes for event in events))}" if events and kind == "copy" else ""
-            time = f" in {of_seconds(_seconds(events))}" if events else ""
-            parts.append(f"{len(events)} {_KINDS[kind][len(events) != 1]}{amount}{time}")
-        return ", ".join(parts)
+        """Return a line with the numbers of hand-overs and copies, and the size and duration of the copies."""
+        copies = [event for event in self.events if event.kind == "copy"]
+        count = len(self.events) - len(copies)
+        amount = f" of {of_bytes(sum(event.nbytes for event in copies))} in {of_seconds(_seconds(copies))}" if copies else ""
+        return (
+            f"{count} hand-over{'' if count == 1 else 's'},"
+            f" {len(copies)} {'copy' if len(copies) == 1 else 'copies'}{amount}"
+        )
 
     def _lines(self) -> Iterator[str]:
         yield self._summary()
@@ -156,17 +148,19 @@ class trace:
             yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _line_of_program(frame: FrameType | None) -> tuple[str, int]:
+def _line_of_program() -> tuple[str, int]:
     """Return the file and line of the innermost frame of the program, or else of a library other than arrayhub."""
     nearest = ("", 0)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        file = frame.f_code.co_filename
-        if not isinstance(module, str) or module.partition(".")[0] != "arrayhub":
-            if not _is_of_library(file):
-                return file, frame.f_lineno
-            nearest = nearest if nearest[0] else (file, frame.f_lineno)
-        frame = frame.f_back
+    try:
+        stack = traceback.StackSummary.extract(traceback.walk_stack(None), lookup_lines=False)
+    except AttributeError:  # without memory, the frames of callers are None
+        raise MemoryError from None
+    for frame in stack:  # innermost first
+        if frame.filename.startswith(_PACKAGE):
+            continue
+        if not _is_of_library(frame.filename):
+            return frame.filename, frame.lineno or 0
+        nearest = nearest if nearest[0] else (frame.filename, frame.lineno or 0)
     return nearest
 
 
@@ -179,8 +173,7 @@ def _alike(events: list[Event]) -> list[list[Event]]:
     groups: dict[tuple[object, ...], list[Event]] = {}
     for event in events:
         groups.setdefault((*event[:4], event.file, event.line), []).append(event)
-    kinds = list(_KINDS)
-    return sorted(groups.values(), key=lambda group: (kinds.index(group[0].kind), -_seconds(group)))
+    return sorted(groups.values(), key=lambda group: (_KINDS.index(group[0].kind), -_seconds(group)))
 
 
 def _seconds(events: list[Event]) -> float:

@@ -41,10 +41,3 @@ cdef Importer importers[MAX_IMPORTERS]
 cdef int importer_of_type(type cls) except -1
 cdef Library library_of_type(type cls, int importer)
 cdef Library library(str name)
-
-# Exports that depend on the calling consumer (export_quirks.pxi).
-cdef bint steps_backwards(Descriptor a) noexcept
-cdef int check_torch(Descriptor a) except -1
-cdef bint is_awkward_calling() except -1
-cdef bint is_for_polars_frame(Descriptor a) except -1
-cdef int refuse_plain_bytes(Descriptor a) except -1

@@ -7,10 +7,7 @@ To add a library, write a row here, and a module in this folder if the import or
 loads this module before it first imports or exports an array of the library. The module sets its functions in the row. The
 types of a library are recognized without importing the library.
 
-Included files:
-
-- importers: importers without a module of their own
-- export_quirks: exports that depend on the calling consumer
+`importers.pxi` contains importers without a module of their own.
 """
 
 import importlib
@@ -39,7 +36,6 @@ from arrayhub.libraries cimport numpy
 from arrayhub._core.descriptor import READERS
 from arrayhub._core.errors import INSTALL, root_of
 
-include "export_quirks.pxi"
 include "importers.pxi"
 
 # If False, each known type is imported through a protocol. The modules' checks and advice still apply.

@@ -26,7 +26,7 @@ from arrayhub._core.descriptor cimport (
     set_type,
 )
 from arrayhub._core.runtime cimport host_ready, device_name
-from arrayhub.adapters cimport interface_dict
+from arrayhub.adapters cimport buffer, interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
@@ -75,6 +75,8 @@ cdef Descriptor parse(object obj, object stream):
         a.byte_strides_[k] = cnp.PyArray_STRIDES(<cnp.ndarray> obj)[k]
     if cnp.PyArray_FLAGS(<cnp.ndarray> obj) & (cnp.NPY_ARRAY_WRITEABLE | WARN_ON_WRITE) == cnp.NPY_ARRAY_WRITEABLE:
         a.flags_ |= WRITEABLE
+    if buffer.expects_map and not cnp.PyArray_FLAGS(<cnp.ndarray> obj) & cnp.NPY_ARRAY_OWNDATA:
+        check_base(cnp.PyArray_BASE(<cnp.ndarray> obj))
     cdef const dtypes.ElementType* row = dtypes.by_typenum(descr.type_num)
     if row != NULL and row.typestr != NULL and descr.byteorder != c">":
         set_type(a, row)
@@ -86,6 +88,13 @@ cdef Descriptor parse(object obj, object stream):
             raise elements_error(obj) from None
     seal(a)
     return a
+
+
+cdef int check_base(PyObject* base) except -1:
+    """Call `check_map` for the owner of an ndarray's memory."""
+    if base != NULL and cnp.PyArray_Check(<object> base):
+        base = cnp.PyArray_BASE(<cnp.ndarray> base)
+    return buffer.check_map(base)
 
 
 cdef object elements_error(object obj):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core import tracing
 from arrayhub._core.copying import VIEW, Copy, check_copy, forbidden, view_or_copy
 from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, needed, root_of, show
 from arrayhub._core.hooks import hooks
@@ -97,20 +96,11 @@ def asnested(
     if missing is not None:
         export = partial(asnested, dtype=dtype, device=device)
         return hooks.with_value(obj, export, missing, copy, "arrayhub")  # type: ignore[no-any-return]
-    if tracing.is_active():
-        x = tracing.traced_import(_with_size, obj, "asnested", copy)
-    else:
-        x = _asnested(obj, copy)
+    x = _import(obj, copy)
     return x if dtype is None and device is None else change(x, dtype, device)
 
 
-def _with_size(obj: Any, copy: Copy) -> tuple[NestedArray, int]:
-    """Import `obj`, and return the array and its size in bytes."""
-    x = _asnested(obj, copy)
-    return x, hooks.nested_nbytes(x)
-
-
-def _asnested(obj: Any, copy: Copy) -> NestedArray:
+def _import(obj: Any, copy: Copy) -> NestedArray:
     copy = check_copy(copy, "asnested")
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:

@@ -1,4 +1,4 @@
-"""Copy the columns of a table to a matrix, and export the columns of a matrix as a table."""
+"""Copy the columns of a table to a matrix."""
 
 import json
 import re
@@ -32,17 +32,6 @@ def from_record(node: NestedArray) -> Any:
     """
     columns = [(name, dense_column(name, field, "to_dense")) for name, field in fields_of(node)]
     return matrix(columns, len(node), "to_dense")
-
-
-def columns_to_arrow(array: Any, requested_schema: Any = None) -> Any:
-    """Export the columns of an array of one or two dimensions as an Arrow struct. Strided columns are copied.
-
-    The fields are named ``column_0``, ``column_1`` and so on, as ``polars.DataFrame`` names the columns of an ndarray.
-    """
-    columns = [array] if array.ndim == 1 else [array[:, k] for k in range(array.shape[1])]
-    parts = tuple(column if column.flags.c_contiguous else column.copy() for column in columns)
-    names = tuple(f"column_{k}" for k in range(len(parts)))
-    return make("record", len(array), names=names, parts=parts).__arrow_c_array__(requested_schema)
 
 
 def fields_of(node: NestedArray) -> list[tuple[str, Any]]:

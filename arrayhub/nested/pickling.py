@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON
 from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, field_facts, is_on_host, make, nested_of
 from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.to_device import moved
-from arrayhub.transport.deferred_error import refused
 from arrayhub.transport.tokens import token as array_token
 from arrayhub.transport.unpickling import restored, state_error
 
@@ -30,13 +28,7 @@ _INLINE_VIEW = 12  # maximum length, in bytes, of a string that is stored in its
 
 def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return the function and the argument that restore an array, for ``NestedArray.__reduce__``."""
-    try:
-        return _unpickle_nested, (_state(_compact(x), {}),)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        answer = refused(error)
-    return answer
+    return _unpickle_nested, (_state(_compact(x), {}),)
 
 
 def _compact(node: Any) -> Any:

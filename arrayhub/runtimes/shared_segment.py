@@ -10,13 +10,15 @@ file crashes the process.
 from __future__ import annotations
 
 import fcntl
-import mmap
 import os
+import sys
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from arrayhub._core.hooks import hooks
 
 _live: weakref.WeakSet[SharedSegment] = weakref.WeakSet()
 
@@ -28,7 +30,7 @@ class SharedSegment:
     ----------
     descriptor : int
         File descriptor. A read-only mapping has a read-only descriptor.
-    bytes : numpy.ndarray
+    bytes : numpy.memmap
         The mapped bytes.
     address : int
         Address of the first byte.
@@ -38,18 +40,28 @@ class SharedSegment:
     __slots__ = ("__weakref__", "address", "bytes", "descriptor", "writable")
 
     descriptor: int
-    bytes: npt.NDArray[np.uint8]
+    bytes: np.memmap[Any, np.dtype[np.uint8]]
     address: int
     writable: bool
 
     def __init__(self, descriptor: int, writable: bool) -> None:
         """Map the complete file of `descriptor`, and take ownership of the descriptor."""
         self.descriptor, self.writable = descriptor, writable
-        protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-        mapping = mmap.mmap(descriptor, os.fstat(descriptor).st_size, mmap.MAP_SHARED, protection)
-        self.bytes = np.frombuffer(mapping, np.uint8)  # mapping.close() raises BufferError while the array exists
+        # The path is valid in all processes of the user. joblib reads it from the memmap.
+        path = f"/proc/{os.getpid()}/fd/{descriptor}"
+        self.bytes = np.memmap(path, np.uint8, "r+" if writable else "r")
         self.address = self.bytes.ctypes.data  # not __array_interface__, in which NumPy crashes if memory is exhausted
         _live.add(self)
+        hooks.register_reduction()
+
+    @property
+    def base(self) -> np.memmap[Any, np.dtype[np.uint8]] | None:
+        """The memmap, by which joblib maps the arguments of its tasks. None in processes started by multiprocessing or joblib.
+
+        joblib would also map the results of a worker, which usually frees them before the caller has mapped them.
+        """
+        processes = sys.modules.get("multiprocessing.process")
+        return self.bytes if processes is None or processes.parent_process() is None else None
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -60,9 +72,10 @@ class SharedSegment:
             "version": 3,
         }
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        # `close` is a default value, because at the end of the process `os.close` may not exist any more.
         if hasattr(self, "descriptor"):
-            os.close(self.descriptor)
+            close(self.descriptor)
 
     def __repr__(self) -> str:
         access = "writable" if self.writable else "read-only"

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import name_of_type, root_of, show
 from arrayhub._core.hooks import hooks
@@ -69,7 +68,7 @@ def assparse(
     if parse is not None and copy is not False and root_of(type(obj)) == "onedal":
         parse, copy = import_module("arrayhub.sparse.onedal").parse_copy, False
     if parse is not None:
-        x = tracing.traced_import(parse, obj) if tracing.is_active() else parse(obj)
+        x = parse(obj)
     if x is None:
         advice = _SPARSE_COLUMNS.get(name_of_type(type(obj))) if _has_sparse_columns(obj) else None
         raise TypeError(

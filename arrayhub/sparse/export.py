@@ -4,7 +4,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import name_of_type, show
 from arrayhub._core.hooks import hooks
@@ -77,8 +76,7 @@ def _changed(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any, call: 
 def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = False, matrix: bool = False) -> Any:
     """Convert a sparse object of any library to a sparse array of `library`.
 
-    `matrix` requests a SciPy matrix instead of a SciPy sparse array. `arrayhub.trace` reports the conversion as one
-    export.
+    `matrix` requests a SciPy matrix instead of a SciPy sparse array.
 
     Raises
     ------
@@ -86,13 +84,6 @@ def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = 
         The library does not support this sparse array, or a copy is required and `copy` does not permit it. The message
         names the call to make instead.
     """
-    if not tracing.is_active():
-        return _give(obj, library, copy, allow_readonly, matrix)
-    nbytes = assparse(obj).nbytes
-    return tracing.traced_export(f"as_{library}", _give, obj, nbytes, library, copy, allow_readonly, matrix)
-
-
-def _give(obj: Any, library: str, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     x = obj if type(obj) is SparseArray else assparse(obj)
     emit = _emitters.get(library) or _emitter(library, obj)
     copy = check_copy(copy, f"as_{library}")

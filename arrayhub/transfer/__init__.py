@@ -114,15 +114,33 @@ def _engine_name(device):
 
 
 def _engine(name):
-    """Return the module of an engine, wrapped by `Traced` while copies are traced."""
+    """Return the module of an engine, wrapped by `_TracedEngine` while copies are traced."""
     engine = _loaded.get(name)
     if engine is None:
         engine = _loaded[name] = import_module(f"arrayhub.transfer.{name}")
     if not tracing.is_active():
         return engine
-    from arrayhub.transfer.traced import Traced
+    return _TracedEngine(engine)
 
-    return Traced(engine)
+
+class _TracedEngine:
+    """Copy engine whose functions report each copy."""
+
+    def __init__(self, engine):
+        self.engine = engine
+
+    def __getattr__(self, name):
+        function = getattr(self.engine, name)
+
+        def copy_traced(array, *arguments, **options):
+            since = tracing.started()
+            result = function(array, *arguments, **options)
+            target = arguments[0] if name == "assign" else options.get("out")
+            target = result if target is None else target
+            tracing.copied(name, str(array.device), str(target.device), target.nbytes, since)
+            return result
+
+        return copy_traced
 
 
 def copy(array, *, order="C", stream=None):

@@ -16,7 +16,6 @@ from arrayhub._core.descriptor import BOUNDARY
 from arrayhub._core.errors import needed, show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
-from arrayhub.transport.deferred_error import not_restored
 
 _FORM = 1  # version of the frames, in the header; a reader rejects any other version
 
@@ -50,11 +49,10 @@ def register_dask(client: Any = None) -> Any:
 
     Notes
     -----
-    The receiving process needs the deserializer. arrayhub registers the deserializer if it is imported after
-    distributed, as in workers, which import arrayhub when their first array arrives. In a process that imports arrayhub
-    before distributed, for example in a second client, dask raises "No dispatch for" the type. Call ``register_dask()``
-    in such a process. Once `register_dask` has been called, arrayhub must be installed on every worker of the cluster,
-    because arrays are no longer sent as pickles.
+    The receiving process needs the deserializer, which `register_dask` registers in the client and its workers. In another
+    client of the cluster, dask raises "No dispatch for" the type. Call ``register_dask()`` in such a process. Once
+    `register_dask` has been called, arrayhub must be installed on every worker of the cluster, because arrays are no longer
+    sent as pickles.
 
     The elements of a received array stay in the buffer that dask received. In a writable buffer, they are moved to a
     64-byte boundary. In a read-only buffer, elements that are not aligned are copied to such a boundary.
@@ -67,18 +65,11 @@ def register_dask(client: Any = None) -> Any:
     >>> arrayhub.transport.register_dask(client)  # doctest: +SKIP
     """
     needed("distributed", "to send arrays in dask")
-    from distributed.protocol import dask_serialize
-
-    register_arrival()
-    dask_serialize.register(USMArray)(_frames_of)
-    return None if client is None else client.register_worker_callbacks(register_dask)
-
-
-def register_arrival() -> None:
-    """Register only the deserializer, so that this process can receive frames but does not send them."""
-    from distributed.protocol import dask_deserialize
+    from distributed.protocol import dask_deserialize, dask_serialize
 
     dask_deserialize.register(USMArray)(_array_of)
+    dask_serialize.register(USMArray)(_frames_of)
+    return None if client is None else client.register_worker_callbacks(register_dask)
 
 
 def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
@@ -92,21 +83,17 @@ def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
-    """Return the array of a header and its frames, or a placeholder if the array cannot be restored.
+    """Return the array of a header and its frames.
 
     Raises
     ------
     pickle.UnpicklingError
-        The frames are invalid or have an unknown version, and the reader reports errors.
+        The frames are invalid, or have an unknown version.
     """
     from distributed.protocol.serialize import pickle_loads
 
-    try:
-        _check(header, frames)
-        buffers = list(_on_boundaries(frames[1:]))
-    except pickle.UnpicklingError as error:
-        return not_restored(error)
-    return pickle_loads(header, [frames[0], *buffers])
+    _check(header, frames)
+    return pickle_loads(header, [frames[0], *_on_boundaries(frames[1:])])
 
 
 def _check(header: dict[str, Any], frames: list[Any]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
 from arrayhub.transfer.host_copies import gathered, reached
-from arrayhub.transport.deferred_error import is_read_by_scheduler
 from arrayhub.transport.policy import setting
 
 # Kinds of memory whose device is recorded. The names are values of the argument `memory` of `empty`.
@@ -60,10 +57,8 @@ def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
         ) from error
 
 
-def restored(array: USMArray, place: object) -> Any:
+def restored(array: USMArray, place: object) -> USMArray:
     """Return a received host array, or a copy on the recorded device if the policy restores devices.
-
-    In dask's scheduler, which only forwards the array, return a wrapper that keeps the recorded device.
 
     Raises
     ------
@@ -71,8 +66,6 @@ def restored(array: USMArray, place: object) -> Any:
         The recorded device is invalid or does not exist here, or the environment variable of the policy is invalid.
     """
     kind, number = _checked(place)
-    if is_read_by_scheduler():
-        return _Forwarded(array, place)
     if _setting("arrive", pickle.UnpicklingError) == "host":
         return array
     device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
@@ -96,22 +89,6 @@ def restored(array: USMArray, place: object) -> Any:
             " a host array"
         ) from error
     return copy
-
-
-class _Forwarded:
-    """Wrapper of a host array, with its recorded device, in a process that only forwards the array."""
-
-    __slots__ = ("_array", "_place")
-
-    def __init__(self, array: USMArray, place: object) -> None:
-        self._array, self._place = array, place
-
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        function, (state, data) = self._array.__reduce_ex__(protocol)
-        return function, ((*state[:-1], self._place), data)
-
-    def __sizeof__(self) -> int:
-        return sys.getsizeof(self._array)
 
 
 def _setting(name: str, kind: type[pickle.PickleError]) -> str:

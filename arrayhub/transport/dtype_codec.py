@@ -178,13 +178,3 @@ def runs_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def has_padding(dtype: np.dtype[Any]) -> bool:
     """Return whether an element has padding bytes."""
     return counted(dtype) != [(0, dtype.itemsize)]
-
-
-def with_zeros_between(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a copy of an array whose padding bytes are zero."""
-    # Allocate plain bytes: np.zeros of records may leave the bytes between the fields uninitialized.
-    fresh = np.zeros_like(array.view(f"V{array.itemsize}")).view(array.dtype)
-    source, target = array.view(runs_of(array.dtype)), fresh.view(runs_of(array.dtype))
-    for name in source.dtype.names or ():
-        target[name] = source[name]
-    return fresh

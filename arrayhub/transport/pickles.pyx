@@ -1,9 +1,9 @@
 """Pickling and unpickling of arrays.
 
 A pickle contains ``arrayhub._unpickle(state, data)``. `data` contains the bytes of the elements, out of band if the pickler
-supports this, or the name of a file that contains the bytes (transport/shared_memory.py). Above SMALL bytes, `data` is a flat
-ndarray and not a ``PickleBuffer``, because joblib maps ndarrays to files and hashes their content, and because pickle
-protocols below 5 support ndarrays.
+supports this, or the location of mapped memory (transport/shared_memory.py). Above SMALL bytes, `data` is a flat ndarray and
+not a ``PickleBuffer``, because joblib maps ndarrays to files and hashes their content, and because pickle protocols below 5
+support ndarrays.
 
 ``state`` is a tuple:
 
@@ -20,16 +20,16 @@ The state does not contain addresses. The reader validates the state against the
 """
 
 import pickle
-import sys
 import weakref
 
 import numpy as np
 
+cimport cython
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
-from arrayhub._core cimport dtypes, layout, tracing
+from arrayhub._core cimport dtypes, layout
 from arrayhub._core.cpython.atomics cimport found
 from arrayhub._core.descriptor cimport (
     ALIGNED,
@@ -64,13 +64,10 @@ from arrayhub.transfer.host_copies cimport footprint
 
 from arrayhub._core.errors import PASSES_ON, TOO_LARGE, show
 from arrayhub._core.descriptor import label
-from arrayhub._core.tracing import copied as tell_copy
-from arrayhub._core.tracing import started
-from arrayhub.libraries.consumer_quirks import is_called_by, quirk
+from arrayhub.array.usm_array import USMArray
 from arrayhub.transfer.host_copies import gathered
 from arrayhub.transfer.host import copy as host_copy
 from arrayhub.transport import dtype_codec, shared_memory, device_placement
-from arrayhub.transport.deferred_error import not_restored, refused
 from arrayhub.transport.unpickling import state_error
 
 cdef enum:
@@ -85,8 +82,7 @@ cdef enum Access:
     IS_READWRITE = 2
     IS_EXACT = 4            # added for EXACT_TIMES
 
-cdef dict _modules = sys.modules
-cdef object _JOBLIB = quirk("joblib", "a pickle")
+cdef bint _registered = False      # whether multiprocessing has the function that pickles a MappedArray
 cdef object _PickleBuffer = pickle.PickleBuffer
 
 # Address of arrays without elements, because some consumers abort on a null pointer.
@@ -104,56 +100,79 @@ def reduce(Descriptor array, int protocol):
     pickle.PicklingError
         The array is in device memory, and the setting of `arrayhub.transport.pickling` forbids a copy.
     """
-    try:
-        return reduced(array, protocol)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        answer = refused(error)
-    return answer
+    cdef MappedArray mapped
+    if _registered and is_mapped(array):
+        mapped = MappedArray.__new__(MappedArray)
+        mapped.array = array
+        return _unpickle, (None, mapped)
+    return reduce_elements(array, protocol)
 
 
-cdef object reduced(Descriptor array, int protocol):
+cdef bint is_mapped(Descriptor a) except -1:
+    """Return whether other processes of the machine may be able to map the memory of an array."""
+    cdef Footprint span
+    if a.device_.device_type != kDLCPU:
+        return False
+    measure_in_place(a, &span)
+    return shared_memory.is_mapped(a.base_, <size_t> (a.data_ + span.low), span.nbytes)
+
+
+cdef object reduce_elements(Descriptor array, int protocol):
+    """Return the function and the arguments for a pickle that contains the elements."""
     cdef Footprint span
     cdef Descriptor sent = array
-    cdef bint hashing = joblib_is_hashing()
-    cdef int access = IS_READONLY if hashing else access_of(array)
+    cdef int access = access_of(array)
     place = None
     if array.device_.device_type != kDLCPU:
         sent, place = device_placement.copied_to_host(array)
-    elif multiprocessing_is_loaded() and not array.flags_ & PACKED:
-        name = by_name(array, &span)
-        if name is not None:
-            return _unpickle, (state_of(array, &span, None, access), name)
-    if hashing and may_have_padding(sent) and dtype_codec.has_padding(get_dtype(sent)):
-        sent = without_padding(sent)
     sent = without_unused_bits(sent)
     footprint(sent, &span)
     if span.levels:
         sent = gathered(sent, _compact)
         footprint(sent, &span)
-    return _unpickle, (state_of(sent, &span, place, access), data_of(sent, &span, protocol, access, sent is array))
+    data = data_of(sent, &span, protocol, access, sent is array)
+    inode = shared_memory.inode_of(array.base_) if _registered and sent is array and span.nbytes else None
+    state = state_of(sent, &span, place, access)
+    return _unpickle, (state, data) if inode is None else (state, data, inode)
 
 
-cdef bint may_have_padding(Descriptor a) noexcept:
-    """Return whether elements may have padding bytes, as in structured dtypes and the long double of x86."""
-    return a.typenum_ in (cnp.NPY_VOID, cnp.NPY_LONGDOUBLE, cnp.NPY_CLONGDOUBLE)
+@cython.final
+cdef class MappedArray:
+    """Array in memory that other processes can map: the pickler decides by this type what the pickle contains.
+
+    multiprocessing pickles the location of the memory (`reduce_location`), every other pickler the elements. `_unpickle` without
+    a state returns the array of either pickle.
+    """
+    cdef Descriptor array
+
+    def __reduce_ex__(self, protocol):
+        return reduce_elements(self.array, protocol)
 
 
-cdef Descriptor without_padding(Descriptor a):
-    """Return a copy whose padding bytes are zero. Broadcast dimensions stay broadcast."""
-    cdef Descriptor fresh
-    cdef int k
-    for k in range(a.nd_):
-        if a.shape_[k] > 1 and a.byte_strides_[k] % a.itemsize_ != 0:      # an element may overlap the padding of another one
-            fresh = _zeros_between(a)
-            label(fresh, dims=a.dims, origin=a.origin, halo=a.halo)
-            return fresh
-    return gathered(a, _zeros_between)
+def register_reduction():
+    """Let multiprocessing pickle the location of mapped memory. Called for the first array in such memory.
+
+    Later registrations would be too late for the first message, because ForkingPickler copies its table at the start.
+    """
+    global _registered
+    if not _registered:
+        from multiprocessing.reduction import ForkingPickler
+
+        ForkingPickler.register(MappedArray, reduce_location)
+        _registered = True
 
 
-def _zeros_between(Descriptor a):
-    return numpy_library.parse(dtype_codec.with_zeros_between(np.asarray(a)), None)
+def reduce_location(MappedArray mapped):
+    """Return the function and the arguments that map an array's memory, for a process that multiprocessing has started."""
+    cdef Descriptor array = mapped.array
+    cdef Footprint span
+    measure_in_place(array, &span)
+    found = shared_memory.locate(<size_t> (array.data_ + span.low), span.nbytes, access_of(array) == IS_READWRITE)
+    if found is None:
+        return reduce_elements(array, pickle.DEFAULT_PROTOCOL)
+    location, offset = found
+    state = state_of(array, &span, None, access_of(array))
+    return _unpickle, ((*state[:3], state[3] + offset, *state[4:]), location)
 
 
 def without_unused_bits(Descriptor array):
@@ -173,16 +192,6 @@ def without_unused_bits(Descriptor array):
     return gathered(array, masked)
 
 
-cdef bint multiprocessing_is_loaded() noexcept:
-    return "multiprocessing.reduction" in _modules
-
-
-cdef object by_name(Descriptor a, Footprint* span):
-    """Measure the memory of an array, gaps included, and return the name of the memory. See `shared_memory.name_of`."""
-    measure_in_place(a, span)
-    return shared_memory.name_of(<size_t> (a.data_ + span.low), span.nbytes, a.base_)
-
-
 cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:
     """Measure the bytes from the lowest to the highest element, gaps included."""
     cdef Py_ssize_t low, high
@@ -195,10 +204,7 @@ cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:
 
 
 def _compact(Descriptor pieces):
-    since = started() if tracing.active else None
-    copied = host_copy(pieces, "C")
-    tell_copy("pickle", "cpu", "cpu", copied.nbytes, since)
-    return copied
+    return host_copy(pieces, "C")
 
 
 cdef tuple state_of(Descriptor a, const Footprint* span, object place, int access):
@@ -221,14 +227,6 @@ cdef int exact_bit(Descriptor a) noexcept:
 
 cdef int access_of(Descriptor a) noexcept:
     return IS_READWRITE if a.flags_ & WRITEABLE else IS_IMMUTABLE if a.flags_ & IMMUTABLE else IS_READONLY
-
-
-cdef bint joblib_is_hashing() except -1:
-    """Return whether joblib is hashing the pickle.
-
-    A hash must not depend on write access, because joblib's workers receive the caller's arrays as read-only maps.
-    """
-    return "joblib.hashing" in _modules and is_called_by(_JOBLIB)
 
 
 def identity(Descriptor array):
@@ -266,9 +264,7 @@ cdef object element_of(Descriptor a):
 
 cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
     """Return the contiguous bytes of an array as an object for the pickle. `lasting` is false for a temporary copy."""
-    if tracing.active and protocol < 5:      # from protocol 5 on, only pickle itself can determine whether the bytes are copied
-        tell_copy("pickle", "cpu", "bytes", span.nbytes, started())
-    if span.nbytes > SMALL:
+    if span.nbytes > SMALL or _registered and span.nbytes and shared_memory.inode_of(a.base_) is not None:
         # Views of device memory are not cached, because each use must wait for pending work on the memory.
         return kept_view(a, span) if lasting and span.nbytes >= KEPT else new_flat_view(a, span)
     if protocol >= 5:
@@ -297,13 +293,14 @@ cdef object new_flat_view(Descriptor a, const Footprint* span):
     cdef MemoryBlock block = block_of(a)
     # Use the owner as base if the owner keeps the bytes alive, because joblib searches the bases for a memmap.
     cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
+    owned = owned and not (_registered and shared_memory.is_of_descriptor(block.owner_))
     return numpy_library.emit_run(a, a.data_ + span.low, span.nbytes, block.owner_ if owned else block)
 
 
 # -------------------------------------------------------------------------------------------------------- unpickling
 
 
-def _unpickle(state, data):
+def _unpickle(state, data, inode=None):
     """Restore the array of a pickle. Validate all parts, because a pickle may contain any values.
 
     Raises
@@ -311,18 +308,11 @@ def _unpickle(state, data):
     pickle.UnpicklingError
         The format is unknown, the parts are inconsistent, or the requested device is missing.
     """
-    try:
-        return unpickled(state, data)
-    except pickle.UnpicklingError as error:
-        answer = not_restored(error)
-    return answer
-
-
-_unpickle.__module__ = "arrayhub"     # pickles name this module, so the function can move
-
-
-cdef object unpickled(object state, object data):
+    if state is None and type(data) is USMArray:
+        return data
     check_state(state)
+    if inode is not None:
+        shared_memory.check_inode(data, inode)
     _, _, _, offset, _, access, labels, place = <tuple> state
     cdef Descriptor memory = memory_of(data)
     cdef Descriptor a = inside(state, memory)
@@ -334,6 +324,9 @@ cdef object unpickled(object state, object data):
     if labels is not None:
         set_labels_of(a, labels)
     return a if place is None else device_placement.restored(a, place)
+
+
+_unpickle.__module__ = "arrayhub"     # pickles name this module, so the function can move
 
 
 def state_in_place(Descriptor a):

@@ -1,11 +1,14 @@
-"""Memory with a name in the file system: mapped files and ``multiprocessing.shared_memory``.
+"""Memory that other processes of the machine can map, in the pickles of multiprocessing.
 
-multiprocessing sends objects to processes on the same machine, which can map the same file. When multiprocessing
-pickles named memory, the pickle therefore contains the file name, and both processes share the elements. All other
-pickles contain the elements.
+multiprocessing sends objects to processes on the same machine. Its pickles of such memory therefore contain the location of
+the memory, and both processes share the elements. All other pickles contain the elements.
 
-On Linux, ``/proc/self/maps`` lists the file of each mapped address. The pickle also contains the inode number, to
-detect a different file of the same name.
+There are two kinds of location:
+
+- **A file name**, of mapped files and ``multiprocessing.shared_memory``. On Linux, ``/proc/self/maps`` lists the file of
+  each mapped address. The pickle also contains the inode number, to detect a different file of the same name.
+- **A file descriptor** of ``memory="shared_memory"``, which does not have a name. multiprocessing passes the descriptor: to
+  a new process when it starts, and otherwise over a socket when the receiver reads the pickle.
 """
 
 from __future__ import annotations
@@ -14,15 +17,15 @@ import mmap
 import os
 import pickle
 import stat
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from arrayhub._core.errors import show
-from arrayhub.libraries.consumer_quirks import is_called_by, quirk
+from arrayhub._core.errors import PASSES_ON, show
+from arrayhub.runtimes.shared_segment import SharedSegment, readonly_descriptor, received_segment, segment_at
 
-_MULTIPROCESSING = quirk("multiprocessing", "a pickle of mapped memory")
 _MAPS = "/proc/self/maps"
 _DEEPEST = 16  # maximum length of the chain of owners
 
@@ -38,13 +41,68 @@ class Name(NamedTuple):
     writable: bool
 
 
-def name_of(address: int, nbytes: int, owner: object) -> tuple[Any, ...] | None:
-    """Return the name of a range of memory if multiprocessing is pickling and the range has a name.
+class Passed:
+    """Location of a segment of shared memory. Unpickling it maps the segment and returns its bytes."""
 
-    Private (``mode="c"``) and anonymous mappings, and mappings of deleted files, do not have a name.
+    __slots__ = ("segment", "writable")
+
+    def __init__(self, segment: SharedSegment, writable: bool) -> None:
+        self.segment, self.writable = segment, writable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from multiprocessing.context import get_spawning_popen
+        from multiprocessing.reduction import DupFd
+
+        popen = get_spawning_popen()
+        descriptor = os.dup(self.segment.descriptor) if self.writable else readonly_descriptor(self.segment)
+        try:
+            return map_segment, (DupFd(descriptor), self.writable)
+        finally:
+            if popen is None:  # DupFd has duplicated the descriptor
+                os.close(descriptor)
+            else:  # the new process inherits the descriptor itself
+                weakref.finalize(popen, os.close, descriptor)
+
+
+def map_segment(sent: Any, writable: bool) -> npt.NDArray[np.uint8]:
+    """Map the shared memory whose descriptor multiprocessing has passed, and return its bytes.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        The sender has ended, or a process has already received this message.
     """
-    if nbytes == 0 or not _is_mapped(owner) or not is_called_by(_MULTIPROCESSING):
-        return None
+    try:
+        return np.asarray(received_segment([sent.detach()], writable))
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise pickle.UnpicklingError(
+            f"arrayhub: the array is in shared memory, which cannot be mapped here: {type(error).__name__}: {error}. The"
+            " sender must run until the receiver has the array, and only one process can read the message; send x.copy()"
+        ) from error
+
+
+def is_mapped(owner: object, address: int, nbytes: int) -> bool:
+    """Return whether memory may have a location, from its chain of owners."""
+    if nbytes == 0:
+        return False
+    for _ in range(_DEEPEST):
+        if owner is None or isinstance(owner, mmap.mmap):
+            break
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+    return isinstance(owner, mmap.mmap) or segment_at(address, nbytes) is not None
+
+
+def locate(address: int, nbytes: int, writable: bool) -> tuple[Any, int] | None:
+    """Return the location of a range of memory, and the offset of the range, for a pickle of multiprocessing.
+
+    Return None for private (``mode="c"``) and anonymous mappings, for mappings of deleted files, and for shared memory that a
+    process started by multiprocessing sends in a message, because the memory may end with this process.
+    """
+    segment = segment_at(address, nbytes)
+    if segment is not None:
+        return (Passed(segment, writable), address - segment.address) if _may_pass_descriptors() else None
     mapping = _mapping_at(address, nbytes)
     if mapping is None:
         return None
@@ -55,15 +113,49 @@ def name_of(address: int, nbytes: int, owner: object) -> tuple[Any, ...] | None:
         return None
     if permissions[3] != "s" or found.st_ino != inode:
         return None
-    return tuple(Name(path, found.st_dev, inode, offset + address - start, nbytes, permissions[1] == "w"))
+    return tuple(Name(path, found.st_dev, inode, offset + address - start, nbytes, permissions[1] == "w")), 0
 
 
-def _is_mapped(owner: object) -> bool:
+def _may_pass_descriptors() -> bool:
+    from multiprocessing import parent_process
+    from multiprocessing.context import get_spawning_popen
+
+    return parent_process() is None or get_spawning_popen() is not None
+
+
+def inode_of(owner: object) -> int | None:
+    """Return the inode number of the segment that joblib may map, or None if the owners do not include such a segment."""
+    found = _segment_or_memmap(owner)
+    return os.fstat(found.descriptor).st_ino if isinstance(found, SharedSegment) and found.base is not None else None
+
+
+def is_of_descriptor(owner: object) -> bool:
+    """Return whether joblib has mapped the memory from a descriptor of another process, which may close it at any time."""
+    found = _segment_or_memmap(owner)
+    return isinstance(found, np.memmap) and str(found.filename).startswith("/proc/")
+
+
+def _segment_or_memmap(owner: Any) -> Any:
     for _ in range(_DEEPEST):
-        if owner is None or isinstance(owner, mmap.mmap):
-            break
-        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
-    return isinstance(owner, mmap.mmap)
+        if owner is None or isinstance(owner, (SharedSegment, np.memmap)):
+            return owner
+        owner = getattr(owner, "base", None)
+    return None
+
+
+def check_inode(data: object, inode: object) -> None:
+    """Raise UnpicklingError if joblib has mapped another file than the segment with this inode number.
+
+    joblib opens the memory of the sender by a path in ``/proc``, which names another file after the memory was freed.
+    """
+    if not isinstance(data, np.ndarray) or not is_of_descriptor(data):
+        return
+    mapping = _mapping_at(data.ctypes.data, data.nbytes)
+    if mapping is None or mapping[3] != inode:
+        raise pickle.UnpicklingError(
+            "arrayhub: the array was in shared memory that has been freed. Keep the array until the tasks have ended, or"
+            " send x.copy()"
+        )
 
 
 def _mapping_at(address: int, nbytes: int) -> tuple[int, str, int, int, str] | None:

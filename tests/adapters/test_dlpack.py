@@ -592,11 +592,24 @@ def test_stream_must_be_none_or_minus_one_for_host_memory(stream):
 
 BASE = np.arange(24.0).reshape(2, 3, 4)
 LAYOUTS = {
-    "c": BASE, "f": BASE.T, "sliced": BASE[:, 1:, ::2], "negative": BASE[::-1, :, ::-1],
+    "c": BASE, "f": BASE.T, "sliced": BASE[:, 1:, ::2],
     "broadcast": np.lib.stride_tricks.as_strided(np.zeros(1), (3, 4), (0, 0), writeable=True),
     "zero_d": np.array(7.0), "length_one": BASE[:, :1], "many_dimensions": BASE.reshape(BASE.shape + (1,) * 30),
     "unaligned": np.frombuffer(bytearray(33), "u1")[1:].view("f8"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("view", [BASE[::-1], BASE[:, ::-1, 1:], BASE[..., ::-2]])
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_negative_strides_are_only_exported_as_a_copy(view, version):
+    """torch aborts the process for a lawful capsule with negative strides (pytorch/pytorch#188023)."""
+    x = arrayhub.asarray(view)
+    for keywords in ({}, {"copy": False}, {"dl_device": (1, 0)}):
+        with pytest.raises(BufferError, match=r"byte strides .* are negative.*copy=True"):
+            x.__dlpack__(max_version=version, **keywords)
+    copy = arrayhub.asarray(x.__dlpack__(max_version=version, copy=True))
+    assert np.array_equal(np.asarray(copy), view)
+    assert arrayhub.asarray(BASE[:1])[::-1].__dlpack__(max_version=version)  # a dimension of length 1 does not have a step
 
 
 @both

@@ -113,17 +113,6 @@ def test_check_reports_contradicting_shapes():
     assert "shape of indptr" in ah.check(given)[0]
 
 
-def test_trace_reports_one_event_for_each_array():
-    given = matrix()
-    with ah.trace() as events:
-        x = ah.assparse(given)
-        ah.as_torch(x)
-        ah.as_scipy(x)
-        ah.as_torch(given)
-    found = [(event.kind, event.by) for event in events.events if event.kind in ("in", "out")]
-    assert found == [("in", x.protocol), ("out", "as_torch"), ("out", "as_scipy"), ("out", "as_torch")]
-
-
 @pytest.mark.parametrize("format", FORMATS)
 def test_notebooks_show_the_pattern(format):
     x = ah.assparse(matrix(format))

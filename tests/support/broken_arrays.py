@@ -29,7 +29,7 @@ class Array:
 
 class OtherElements(Array):
     def __init__(self, array):
-        super().__init__(array[..., ::-1])
+        super().__init__(array[..., ::-1].copy())
 
 
 class Disagreeing(Array):

@@ -64,6 +64,26 @@ def fill(x, value):
     return os.getpid()
 
 
+def fill_each(arrays, value):
+    for x in arrays:
+        np.asarray(x)[...] = value
+
+
+def writes(x):
+    """Return whether `x` and its base can be written, and its access."""
+    return x.flags.writeable, x.access, np.asarray(x).flags.writeable
+
+
+def make_shared_memory(n):
+    x = arrayhub.zeros(n, memory="shared_memory")
+    x[...] = np.arange(n)
+    return x
+
+
+def put_shared_memory(queue, n):
+    queue.put(make_shared_memory(n))
+
+
 def where_mapped(x):
     """Return the access of `x`, and the name of the file from which joblib has mapped the elements, or None."""
     owner = x
@@ -113,12 +133,6 @@ class Counter:
 
     def fetch(self):
         return arrayhub.to_host(self.array)
-
-    def leak(self):
-        return self.array
-
-    def leak_beside(self, nbytes):
-        return self.array, bytes(nbytes)
 
 
 def same(x):

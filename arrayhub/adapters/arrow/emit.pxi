@@ -9,8 +9,8 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 
-from arrayhub._core cimport layout, tracing
-from arrayhub._core.descriptor cimport Descriptor, host_readable, kDLCPU, size_of
+from arrayhub._core cimport layout
+from arrayhub._core.descriptor cimport Descriptor, host_readable, size_of
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub._core.tree cimport (
@@ -40,7 +40,6 @@ from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.runtimes cimport cuda
 
 from arrayhub._core.errors import unreadable
-from arrayhub._core.tracing import copied, started
 
 cdef extern from *:
     """
@@ -161,15 +160,12 @@ cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_byt
 
 cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead, str order) except -1:
     """Set the values buffer to a new bitmap that contains `lead` zeros followed by the booleans of `a` in NumPy's `order`."""
-    since = started() if tracing.active else None
     values = np.asarray(a).ravel(order)
     if lead:
         values = np.concatenate([np.zeros(lead, bool), values])
     bits = np.packbits(values, bitorder="little")
     hold_also(<Body*> out.private_data, bits)
     out.buffers[1] = cnp.PyArray_DATA(<cnp.ndarray> bits)
-    if since is not None:
-        copied("arrow", "cpu" if a.device_.device_type == kDLCPU else device_name(a), "cpu", bits.nbytes, since)
     return 0
 
 

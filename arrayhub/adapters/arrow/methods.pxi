@@ -2,7 +2,6 @@
 
 cimport cython
 
-from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub._core.runtime cimport device_name
 from arrayhub._core.tree cimport CHUNKS, Tree, first_array, has
@@ -39,9 +38,6 @@ cdef class Export:
 
     def __call__(self, requested_schema=None, **keywords):
         node = need_node(self.node, "Export")
-        cdef Descriptor first = first_array(node) if tracing.active else None
-        if first is not None:
-            tracing.gave(node, first, _ATTRIBUTES[self.what])
         if requested_schema is not None:
             asked = described(requested_schema)
             node = node if self.conform is None else self.conform(node, asked)

@@ -24,7 +24,6 @@ from arrayhub._core.descriptor cimport (
     shape_tuple,
     stride_tuple,
 )
-from arrayhub._core cimport tracing
 from arrayhub._core.runtime cimport device_name
 from arrayhub._core.tree cimport (
     CHUNKS,
@@ -45,7 +44,6 @@ from arrayhub._core.tree cimport (
 )
 
 from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
-from arrayhub._core.tracing import copied, started
 
 cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
 
@@ -155,15 +153,9 @@ def strided(Descriptor a not None, bint extension):
 
 cdef object compact(object node, int form):
     """Return a C-contiguous copy of an array that Arrow cannot represent without a copy. Return other arrays unchanged."""
-    cdef Descriptor a
     if isinstance(node, Tree) or sharing_obstacle(<Descriptor> node, form) is None:
         return node
-    a = <Descriptor> node
-    since = started() if tracing.active else None
-    copy = (<object> a).copy()
-    place = "cpu" if a.device_.device_type == kDLCPU else device_name(a)
-    copied("arrow", place, place, copy.nbytes, since)
-    return copy
+    return node.copy()
 
 
 # Extension types of an exported array, which a requested schema selects. By default, dimensions are nested fixed-size lists,

@@ -72,18 +72,10 @@ struct stack_bounds {
 inline constexpr bool arguments_on_heap =
     std::is_same_v<decltype(pybind11::detail::function_call::args), std::vector<pybind11::handle>>;
 
-// Position in the calling Python code: its frame and instruction. Calls from the same position are assumed to call the
-// same function, as in a loop.
-struct call_site {
-    PyFrameObject *frame = PyEval_GetFrame();
-    int at = frame == nullptr ? -1 : PyFrame_GetLasti(frame);
-    bool operator==(const call_site &other) const noexcept { return frame == other.frame && at == other.at; }
-};
-
-// The last refusals without conversions, each with the kind of view and the call site. If a request with conversions follows
-// from the same call site, the function has overloads, or a caster requests the view twice, as the caster of std::variant does.
+// The last refusals without conversions, each with the argument and the kind of view. If a request with conversions follows for
+// the same argument, the function has overloads, or a caster requests the view twice, as the caster of std::variant does.
 class refusals {
-    using refusal = std::pair<call_site, const void *>;
+    using refusal = std::pair<const void *, const void *>;
     std::array<refusal, 8> seen_{};
     std::size_t next_ = 0;
 
@@ -93,15 +85,15 @@ class refusals {
     }
 
   public:
-    static void remember(const void *kind) {
-        if (knows(kind)) return;
+    static void remember(const pybind11::handle &src, const void *kind) {
+        if (knows(src, kind)) return;
         refusals &r = of_thread();
-        r.seen_[r.next_] = refusal(call_site(), kind);
+        r.seen_[r.next_] = refusal(src.ptr(), kind);
         r.next_ = (r.next_ + 1) % r.seen_.size();
     }
-    static bool knows(const void *kind) {
+    static bool knows(const pybind11::handle &src, const void *kind) {
         const auto &seen = of_thread().seen_;
-        return std::find(seen.begin(), seen.end(), refusal(call_site(), kind)) != seen.end();
+        return std::find(seen.begin(), seen.end(), refusal(src.ptr(), kind)) != seen.end();
     }
 };
 
@@ -114,9 +106,9 @@ class refusals {
 // are always on the heap: the exception is then cleared, and pybind11 reports that no overload fits.
 inline bool raises(const pybind11::handle &src, const void *kind, bool converts) {
     if (concerns_all_overloads()) return true;
-    if (converts && (arguments_on_heap || stack_bounds::has(&src)) && !refusals::knows(kind)) return true;
+    if (converts && (arguments_on_heap || stack_bounds::has(&src)) && !refusals::knows(src, kind)) return true;
     PyErr_Clear();
-    if (!converts) refusals::remember(kind);
+    if (!converts) refusals::remember(src, kind);
     return false;
 }
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import unreadable
 from arrayhub._core.hooks import hooks
@@ -19,10 +18,7 @@ Emit = Callable[[Any, bool], Any]  # emit(array, copied) returns an array of the
 
 
 def export(call: str, emit: Emit, obj: Any, copy: Copy, dtype: Any = None, device: Any = None) -> Any:
-    """Import `obj`, and return ``emit(array, copied)`` for the imported array.
-
-    If tracing is active, the export is reported under the name `call`.
-    """
+    """Import `obj`, and return ``emit(array, copied)`` for the imported array."""
     if dtype is not None or device is not None:
         copy = check_copy(copy, call)
         array = nested_of(obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, None))
@@ -30,35 +26,27 @@ def export(call: str, emit: Emit, obj: Any, copy: Copy, dtype: Any = None, devic
         if changed is not array:  # the change may copy whatever `copy` says
             obj, copy = unwrapped(changed), None
     try:
-        if not tracing.is_active():
-            return _exported(obj, call, emit, copy)[0]
-        return tracing.traced_export(call, _with_size, obj, None, call, emit, copy)
+        return _export_once(obj, call, emit, copy)
     except TypeError:
         if sparse_library(obj) is None:
             raise
     return hooks.give_sparse(obj, call.removeprefix("as_"))  # raises the error for libraries without sparse arrays
 
 
-def _with_size(obj: Any, call: str, emit: Emit, copy: Copy) -> tuple[Any, int]:
-    """Return the result of `emit`, and the size of the array in bytes."""
-    result, array = _exported(obj, call, emit, copy)
-    return result, hooks.nested_nbytes(nested_of(array))
-
-
-def _exported(obj: Any, call: str, emit: Emit, copy: Copy) -> tuple[Any, Any]:
-    """Return the result of `emit`, and the imported array. `obj` is imported only once, because it may be a stream."""
+def _export_once(obj: Any, call: str, emit: Emit, copy: Copy) -> Any:
+    """Return the result of `emit`. `obj` is imported only once, because it may be a stream."""
     if copy is not None:
         copied = check_copy(copy, call) is True
         array = imported(obj, copy, call)
-        return emit(array, copied), array
+        return emit(array, copied)
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, None)
     try:
-        return emit(array, False), array
+        return emit(array, False)
     except BufferError:
         if not is_on_host(array):  # copy=None does not leave the device
             raise
     array = imported(array, True, call)
-    return emit(array, True), array
+    return emit(array, True)
 
 
 def imported(obj: Any, copy: Copy, call: str) -> Any:
