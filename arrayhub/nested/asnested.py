@@ -96,11 +96,11 @@ def asnested(
     if missing is not None:
         export = partial(asnested, dtype=dtype, device=device)
         return hooks.with_value(obj, export, missing, copy, "arrayhub")  # type: ignore[no-any-return]
-    x = _import(obj, copy)
+    x = _asnested(obj, copy)
     return x if dtype is None and device is None else change(x, dtype, device)
 
 
-def _import(obj: Any, copy: Copy) -> NestedArray:
+def _asnested(obj: Any, copy: Copy) -> NestedArray:
     copy = check_copy(copy, "asnested")
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:
