@@ -595,7 +595,9 @@ cdef Descriptor field_view(Descriptor a, str name):
     element, offset = dtype.fields[name][:2]
     cdef tuple lengths = element.shape
     if a.nd_ + len(lengths) > layout.MAX_NDIM:
-        raise IndexError(f"the field {show(name)} would have {a.nd_ + len(lengths)} dimensions; accepted: at most {layout.MAX_NDIM}")
+        raise IndexError(
+            f"the field {show(name)} would have {a.nd_ + len(lengths)} dimensions; accepted: at most {layout.MAX_NDIM}"
+        )
     cdef Descriptor view = view_of(a, a.nd_ + <int> len(lengths))
     set_dtype(view, element.base)
     for k in range(a.nd_):

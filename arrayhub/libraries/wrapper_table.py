@@ -417,8 +417,8 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         types=dict.fromkeys(["c_char_p", "c_void_p"]),
         advice={
             "c_char_p": "x.value, a copy of its bytes up to the first NUL",
-            "c_void_p": "numpy.ctypeslib.as_array(ctypes.cast(x, ctypes.POINTER(ctypes.c_double)), shape), a view of its"
-            " target, with the type of the elements",
+            "c_void_p": "numpy.ctypeslib.as_array(ctypes.cast(x, ctypes.POINTER(ctypes.c_double)), shape), a view of"
+            " float64 at its address",
         },
     ),
     "cupyx": dict(types={"spmatrix": None}, advice={"spmatrix": _sparse_call}),

@@ -12,9 +12,7 @@ from arrayhub._core.copying import forbidden
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, unwrapped, without_gaps
-
-# Start of the `meaning` of a record. The parameters of the record, such as its name, follow as JSON.
-AWKWARD_TUPLE, AWKWARD_RECORD = "awkward.tuple:", "awkward.record:"
+from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
 
 # Metadata of Arrow's schema for the characters of awkward that are not part of a string: one pair of lengths and bytes.
 CHARACTERS = {name: struct.pack("=ii13si4s", 1, 13, b"awkward.array", 4, name.encode()) for name in ("char", "byte")}

@@ -132,6 +132,8 @@ cdef object row_at(Tree t, Py_ssize_t i):
 
 cdef object record_at(Tree t, Py_ssize_t i):
     check_names(t, f"x[{i}]")
+    if is_tuple(t):
+        return tuple([element_of(part, i) for part in t.parts])
     return {name: element_of(part, i) for name, part in zip(t.names, t.parts)}
 
 

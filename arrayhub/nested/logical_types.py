@@ -7,6 +7,9 @@ import zoneinfo
 
 import numpy as np
 
+# Start of the `meaning` of a record of awkward. The parameters of the record, such as its name, follow as JSON.
+AWKWARD_TUPLE, AWKWARD_RECORD = "awkward.tuple:", "awkward.record:"
+
 _PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000}  # by Arrow's unit letter; Python does not support nanoseconds
 _NUMPY_UNITS = {"s": "s", "m": "ms", "u": "us"}
 _SECONDS_PER_DAY = 86400

@@ -267,7 +267,9 @@ def _repeated(values: NestedArray, order: Any) -> NestedArray:
     if kind.numbers or kind.indices:  # `concatenate` would compare the categories
         facts = {"validity": bitmap_of(valid_mask(values)[order]), "meaning": values.meaning, **field_facts(values)}
         if kind.numbers:
-            return make(values.kind, len(order), content=array_like(as_numpy(values.content)[order], values.content), **facts)
+            return make(
+                values.kind, len(order), content=array_like(as_numpy(values.content)[order], values.content), **facts
+            )
         indices = asarray(as_numpy(values.indices)[order])
         return make(values.kind, len(order), indices=indices, content=values.content, **facts)
     cuts = [0, *(np.flatnonzero(np.diff(order) == 0) + 1).tolist(), len(order)]

@@ -85,11 +85,18 @@ cdef list list_texts(Tree t):
     return [None if is_missing(t, k) else text_at(t, k) for k in range(t.length)]
 
 
+cdef bint is_tuple(Tree t) except -1:
+    """Return whether a record was imported from tuples of awkward."""
+    return t.meaning is not None and t.meaning.startswith(logical_types.AWKWARD_TUPLE)
+
+
 cdef list list_records(Tree t):
     check_names(t, "to_list")
     if not t.parts:
-        return [{} for _ in range(t.length)]
+        return [() if is_tuple(t) else {} for _ in range(t.length)]
     columns = [listed(part_of(part, 0, t.length)) for part in t.parts]
+    if is_tuple(t):
+        return list(zip(*columns))
     return [dict(zip(t.names, row)) for row in zip(*columns)]
 
 

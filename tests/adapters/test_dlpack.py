@@ -896,5 +896,9 @@ def test_pyarrow_imports_empty_arrays_through_dlpack(name):
     pa = pytest.importorskip("pyarrow")
     if not hasattr(pa.Array, "from_dlpack"):
         pytest.skip("pyarrow 26 or newer")
-    for x in (arrayhub.asarray(EMPTY[name]), arrayhub.asarray(EMPTY[name], copy=True), arrayhub.asarray(EMPTY[name].astype("i2"))[:0]):
+    for x in (
+        arrayhub.asarray(EMPTY[name]),
+        arrayhub.asarray(EMPTY[name], copy=True),
+        arrayhub.asarray(EMPTY[name].astype("i2"))[:0],
+    ):
         assert len(pa.Array.from_dlpack(x)) == 0

@@ -11,8 +11,6 @@ import arrayhub as ah
 
 # ------------------------------------------------------------------------------------------------------- planes of PyAV
 
-REFUSALS = (BufferError, TypeError)
-
 
 def frames(av, width, height):
     """Yield a frame of each pixel format that PyAV can allocate in host memory."""
@@ -29,13 +27,13 @@ def frames(av, width, height):
 @pytest.mark.parametrize("size", [(6, 4), (7, 5)], ids=["even", "odd"])
 def test_video_plane_has_the_shape_of_the_picture_or_is_refused(size):
     av = pytest.importorskip("av")
-    imported = 0
+    imported, refusals = 0, set()
     for name, frame in frames(av, *size):
         for plane in frame.planes:
             try:
                 x = ah.asarray(plane)
-            except REFUSALS as error:
-                assert "to_ndarray()" in str(error)
+            except TypeError as error:
+                refusals.add("to_ndarray()" in str(error))
                 continue
             imported += 1
             assert x.shape[:2] == (plane.height, plane.width), name
@@ -44,7 +42,7 @@ def test_video_plane_has_the_shape_of_the_picture_or_is_refused(size):
             assert x.dtype == kind, name
             assert plane.height == 1 or x.byte_strides[0] == plane.line_size, name
             assert x.ptr == plane.buffer_ptr, name
-    assert imported > 100
+    assert imported > 100 and refusals == {True}
 
 
 @pytest.mark.parametrize("name", ["gray", "rgb24", "rgba", "gray16le", "rgb48le", "grayf16le", "yuv444p", "gbrp"])
@@ -65,7 +63,8 @@ def test_video_plane_has_the_values_of_the_picture(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["gray16be", "rgb48be", "grayf32le", "gbrpf32le", "bgr0", "yuyv422", "pal8", "monow", "rgb565le", "bayer_rggb8"]
+    "name",
+    ["gray16be", "rgb48be", "grayf32le", "gbrpf32le", "bgr0", "yuyv422", "pal8", "monow", "rgb565le", "bayer_rggb8"],
 )
 def test_video_plane_that_pyav_does_not_describe_is_refused(name):
     av = pytest.importorskip("av")
@@ -103,8 +102,8 @@ def test_audio_is_refused_because_its_planes_are_padded(layout):
 
 # ------------------------------------------------------------------------------------------------------ images of Pillow
 
-MODES = ["L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "I", "F", "I;16",
-         "I;16L", "I;16B", "I;16N"]  # fmt: skip
+MODES = ["L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "I", "F",
+         "I;16", "I;16L", "I;16B", "I;16N"]  # fmt: skip
 
 
 def image_of(mode, size=(5, 4)):

@@ -1,11 +1,11 @@
 """Test is_null, fill_null and the argument `missing` of the exports with columns of each library."""
 
-import copy
 import datetime
 import decimal
 import fractions
 import pickle
 import re
+from copy import deepcopy
 
 import awkward as ak
 import jax
@@ -1251,7 +1251,7 @@ COPIES = {
     "view": lambda x: x,
     "copy": lambda x: ah.asnested(x, copy=True),
     "pickle": lambda x: pickle.loads(pickle.dumps(x)),
-    "deepcopy": copy.deepcopy,
+    "deepcopy": deepcopy,
     "concatenate": lambda x: ah.asnested(pa.chunked_array([ah.as_arrow(x), ah.as_arrow(x[:0])]), copy=True),
     "two copies": lambda x: pickle.loads(pickle.dumps(ah.asnested(x, copy=True))),
 }
@@ -1300,7 +1300,7 @@ def test_smallest_time_of_a_dense_copy_is_not_missing(kind):
     times = arrow_times(kind, (SMALLEST, 1))
     if kind != pa.timestamp("ns", "UTC") and kind != pa.date64():
         for x in (ah.asarray(times), ah.asarray(times, copy=True), pickle.loads(pickle.dumps(ah.asarray(times)))):
-            assert flattened(ah.as_arrow(x)) == flattened(ah.as_arrow(copy.deepcopy(x))) == [SMALLEST, 1]
+            assert flattened(ah.as_arrow(x)) == flattened(ah.as_arrow(deepcopy(x))) == [SMALLEST, 1]
             assert x[1:].copy()[:0].access == "readwrite"
 
 

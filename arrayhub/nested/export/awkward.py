@@ -26,7 +26,8 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.concatenate import content_of_rows, in_order
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, is_chunked, on_host, single_chunk
-from arrayhub.nested.from_awkward import AWKWARD_RECORD, AWKWARD_TUPLE, CHARACTERS
+from arrayhub.nested.from_awkward import CHARACTERS
+from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
 from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
 

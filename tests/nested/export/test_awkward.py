@@ -215,6 +215,15 @@ def test_types_of_awkward_survive_the_round_trip(name):
         assert made.type.content == a.type.content or name == "missing tuples"  # a slice may not have missing tuples
         assert made.to_list() == a.to_list()[: len(made)]
     assert ah.as_awkward(x).type == a.type
+    if "characters" not in name:
+        assert x.to_list() == a.to_list()
+
+
+def test_elements_of_tuples_are_tuples():
+    x = ah.asnested(ak.Array([(1, "a"), None, (2, "b")]))
+    assert type(x[0]) is tuple and (x[0][0].item(), x[0][1], x[1], list(x)[2][1]) == (1, "a", None, "b")
+    assert x.field_names == ("0", "1") and x["1"].to_list() == ["a", None, "b"]
+    assert ah.as_arrow(x).to_pylist() == [{"0": 1, "1": "a"}, None, {"0": 2, "1": "b"}]
 
 
 def test_names_of_records_are_kept_when_missing_elements_are_filled():

@@ -657,7 +657,9 @@ library(
         "channels may be in separate planes",
         lambda x: x.to_ndarray(),
     ),
-    Refused("AudioPlane", _audio_plane, "frame.to_ndarray()", "it includes padding", lambda x: _frame_of_plane.to_ndarray()),
+    Refused(
+        "AudioPlane", _audio_plane, "frame.to_ndarray()", "it includes padding", lambda x: _frame_of_plane.to_ndarray()
+    ),
     in_extra=False,
 )
 
