@@ -36,7 +36,6 @@ UPWARD = {
     "has_missing": "arrayhub.nested.missing:has_missing",
     "has_numbers": "arrayhub.nested.missing:has_numbers",
     "resolve_missing": "arrayhub.nested.missing:resolve_missing",
-    "with_missing": "arrayhub.nested.missing:with_missing",
     "change_nested": "arrayhub.nested.conform:change",
     "change_sparse": "arrayhub.sparse.like:change",
     "nested_is_on_host": "arrayhub.nested.array:is_on_host",
