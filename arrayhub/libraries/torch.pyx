@@ -328,6 +328,7 @@ def resolve_lazy_bits(tensor, /):
 
 def change_tensor(tensor, dtype, device, /):
     """Return a tensor with elements of `dtype` on `device`, or the tensor itself if nothing changes, as ``tensor.to``."""
+    table()
     changes = {}
     if dtype is not None:
         name = requested_dtype(dtype).name

@@ -252,7 +252,7 @@ def _columns_of_dict(obj: Any) -> str:
         hasattr(type(value), "__len__") and not isinstance(value, (str, bytes, dict)) for value in obj.values()
     )
     row = "arrayhub.asnested([x]), one row"
-    return f"arrayhub.asnested(pyarrow.table(x)), of columns, or {row}" if columns else row
+    return f"arrayhub.asnested(x), of columns, or {row}" if columns else row
 
 
 def _sparse_call(obj: Any) -> str:

@@ -12,6 +12,7 @@ from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse
 from arrayhub.sparse.rules import RULES, conform
 from arrayhub.sparse.to_device import copied_besides
+from arrayhub.sparse.validation import is_on_host
 
 
 def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
@@ -87,6 +88,12 @@ def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = 
     x = obj if type(obj) is SparseArray else assparse(obj)
     emit = _emitters.get(library) or _emitter(library, obj)
     copy = check_copy(copy, f"as_{library}")
+    stays = is_on_host(x) or (x.device.type == "cuda" and library in ("torch", "jax", "cupy"))
+    if copy is None and not stays:
+        raise BufferError(
+            f"{library}: the memory is on {x.device}, and only device= and copy=True move it to another device. Pass"
+            " device='cpu' or copy=True"
+        )
     conformed = conform(x, library, copy is not False)
     if copy:
         conformed = copied_besides(conformed, x)

@@ -460,3 +460,20 @@ def test_error_for_a_dict_names_the_key():
         ah.asnested({"a": [1, 2], "b": object()})
     with pytest.raises(TypeError, match="3"):
         ah.asnested({3: [1, 2]})
+
+
+def test_sparse_memory_leaves_a_device_only_on_request():
+    x = ah.assparse(scipy_sparse.eye_array(3, format="csr")).to_device(str(on_device(np.ones(1)).device))
+    for copy in (False, None):
+        with pytest.raises(BufferError, match="the memory is on oneapi:0"):
+            ah.as_scipy(x, copy=copy)
+    for keywords in (dict(copy=True), dict(device="cpu"), dict(device="cpu", dtype="f4")):
+        assert ah.as_scipy(x, **keywords).diagonal().tolist() == [1, 1, 1]
+
+
+def test_dtype_of_a_parameter_is_changed_by_torch():
+    parameter = torch.nn.Parameter(torch.ones(2))
+    wide = ah.as_torch(parameter, dtype="float64")
+    wide.sum().backward()
+    assert wide.dtype == torch.float64 and parameter.grad.tolist() == [1, 1]
+    assert ah.as_torch(parameter, dtype=torch.float32, device="cpu") is parameter

@@ -251,7 +251,9 @@ def test_sparse_arrays_are_copied_to_a_sycl_device_and_back(dpctl):
     assert x.to_dense().to_host().tolist() == given.toarray().tolist()
     with pytest.raises(BufferError, match=r"x\.to_host\(\)"):
         ah.as_scipy(x)
-    assert ah.as_scipy(x, copy=None).toarray().tolist() == given.toarray().tolist()
+    with pytest.raises(BufferError, match="device='cpu' or copy=True"):
+        ah.as_scipy(x, copy=None)
+    assert ah.as_scipy(x, device="cpu").toarray().tolist() == given.toarray().tolist()
     assert ah.check(x) == []
 
 
