@@ -1,18 +1,28 @@
-"""The page "From one library to another": for each pair of libraries, the shortest call that works.
+"""The page "From one library to another": for each pair of libraries, the first of `CALLS` that works.
 
     PYTHONPATH=.:tests/support python -m from_to
 
-writes docs/howto/from_to.md. `explain` names each call, and `tests/docs/test_from_to.py` tests each call.
+writes docs/howto/from_to.md, and `tests/docs/test_from_to.py` tests each call.
 """
 
 import importlib
 import pathlib
-import re
 from typing import NamedTuple
 
 import arrayhub
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/from_to.md"
+HEAD = """# From one library to another
+
+This page lists the shortest call that works for each pair of libraries. For any other object,
+`arrayhub.explain(x, to="torch").call` contains the call. Without a keyword, the memory is shared, or an error is raised:
+see [The argument `copy=`](../memory.md#the-argument-copy).
+
+- JAX supports float64 and int64 only with `jax_enable_x64`, so the calls for JAX pass `dtype='float32'`. `copy=None`
+  shares memory that is aligned to 64 bytes, and copies other memory.
+- To copy host memory to a CUDA device, call `as_cupy(x, copy=True)`, or `as_torch(x, device='cuda:0')`.
+- `missing=0` in place of `missing='nan'` replaces the missing values with 0.
+"""
 
 
 class Source(NamedTuple):
@@ -65,69 +75,66 @@ TARGETS = {
     "polars": "polars",
     "awkward": "awkward",
 }
+# The calls with their results, shortest first. `row` stands for a call for each row. Whether `as_jax(x)` works depends
+# on the address of the memory.
+CALLS = (
+    ("(x)", "the same memory"),
+    ("(x, device='cpu')", "a copy"),
+    ("(x, copy=True)", "a copy"),
+    ("(x, missing='nan', copy=True)", "a copy, with NaN for missing values"),
+    ("(row)", "one array for each row: the same memory"),
+    ("(row, copy=True)", "one array for each row: a copy"),
+)
+CALLS_FOR_JAX = (
+    ("(x, copy=None)", "the same memory, or a copy"),
+    ("(x, dtype='float32')", "a copy"),
+    ("(x, device='cpu')", "a copy"),
+    ("(x, missing='nan', dtype='float32')", "a copy, with NaN for missing values"),
+    ("(row, dtype='float32')", "one array for each row: a copy"),
+)
+CALLS_FOR_MISSING = {
+    "numpy": ("(x, missing='mask')", "a masked array: the same memory"),
+    "torch": ("(x, missing='nan')", "a copy, with NaN for missing values"),
+    "numba": ("(x, missing='mask')", "values and a mask: the same memory"),
+}
 
 
-_AS_JAX = r"arrayhub\.as_jax\(x(, copy=True)?\)"  # copy=True is needed only if `x` is not aligned
-
-
-def made(source):
+def create(source):
     """Create the object of a source."""
     return eval(source.code, {"m": importlib.import_module(source.module)})
 
 
-def rows(source, x):
-    """Yield the name of each other library, the call that converts `x` to it, and a description of the result."""
-    for target, title in TARGETS.items():
-        if source.module.startswith({"arrow": "pyarrow"}.get(target, target)):
+def evaluate(call, x):
+    """Return the result of a call on the page."""
+    return eval(call, {"arrayhub": arrayhub, "x": x})
+
+
+def first_call(x, target):
+    """Return the first call that converts `x`, and the description of its result."""
+    listed = CALLS_FOR_JAX if target == "jax" and not isinstance(x, list) else CALLS
+    for arguments, result in (*listed[:3], *filter(None, [CALLS_FOR_MISSING.get(target)]), *listed[3:]):
+        call = f"arrayhub.as_{target}{arguments}"
+        if arguments.startswith("(row"):
+            call = f"[{call} for row in arrayhub.asnested(x)]"
+        try:
+            evaluate(call, x)
+        except (BufferError, TypeError, ValueError):
             continue
-        explained = arrayhub.explain(x, to=target)
-        (verdict,) = explained.verdicts
-        if target == "jax" and source.module != "dpnp" and re.fullmatch(_AS_JAX, explained.call):
-            yield title, "arrayhub.as_jax(x, copy=None)", "a view if aligned to 64 bytes, else a copy"
-        elif explained.call:
-            result = result_of(explained.call, verdict.verdict)
-            is_matrix = hasattr(x, "columns") and "copy" in explained.call
-            yield title, explained.call, f"{result}, as a matrix of shape (rows, columns)" if is_matrix else result
-        else:
-            yield title, "", "not possible: lists of different lengths are not a dense array"
-
-
-def result_of(call, verdict):
-    """Describe the result of a call that `explain` names."""
-    if "dtype=" in call:
-        result = "a copy in float32"
-    elif "copy=" in call or verdict == "copy=True":
-        result = "a copy"
-    else:
-        result = "the same memory"
-    if "for row in" in call:
-        return f"one array for each row: {result}"
-    if "missing='nan'" in call:
-        return f"{result}, with NaN for missing values"
-    if "missing='mask'" in call:
-        return f"{'a masked array' if 'as_numpy' in call else 'values and a mask'}: {result}"
-    return result
+        if hasattr(x, "columns") and target in ("numpy", "torch", "jax", "dpnp", "numba"):
+            result += ", as a matrix of shape (rows, columns)"
+        return call, "a copy" if isinstance(x, list) else result
+    raise ValueError(f"no call converts {type(x)} to {target}")
 
 
 def page():
     """Return the text of the page."""
-    text = [
-        __doc__.splitlines()[0]
-        .replace('The page "', "# ")
-        .replace('": for each pair of libraries, the shortest call that works.', "")
-    ]
-    text += [
-        "",
-        "This page lists the shortest call that works for each pair of libraries. For any other object,",
-        '`arrayhub.explain(x, to="torch").call` contains the call. `copy=True` is passed only if the call raises an',
-        "error without it. JAX supports float64 and int64 only with `jax_enable_x64`, so the calls for JAX convert",
-        "these types. To copy host memory to a CUDA device, call `as_cupy(x, copy=True)`.",
-        "`PYTHONPATH=.:tests/support python -m from_to` writes this page, and a test makes every call.",
-    ]
+    text = [HEAD.rstrip("\n")]
     for source in SOURCES:
         text += ["", f"## From {source.title}", "", f"`{source.shown}`", "", "| to | call | result |", "|---|---|---|"]
-        for title, call, result in rows(source, made(source)):
-            text.append(f"| {title} | {f'`{call}`' if call else ''} | {result} |")
+        for target, title in TARGETS.items():
+            if not source.module.startswith({"arrow": "pyarrow"}.get(target, target)):
+                call, result = first_call(create(source), target)
+                text.append(f"| {title} | `{call}` | {result} |")
     return "\n".join(text) + "\n"
 
 
