@@ -112,7 +112,7 @@ def _short(places):
 
 def written():
     """Return the text of the page."""
-    kept = re.search(rf"^## {_MISREADERS}\n.*?(?=^## )", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0]
+    kept = re.search(rf"^## {_MISREADERS}\n.*?(?=^## )", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0].rstrip() + "\n"
     return "\n".join([opening(), kept, *(section(distribution) for distribution in LIBRARIES)]).rstrip() + "\n"
 
 

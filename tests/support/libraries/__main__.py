@@ -2,10 +2,13 @@
 
 import sys
 
+from arrayhub import sycl_runtime
+
 from .one import MISSING
 from .page import PAGE, ran, versions, written
 from .table import LIBRARIES
 
+sycl_runtime.configure()  # the children inherit the environment
 known, wrong = versions(), 0
 for library in LIBRARIES:
     status, said, errors = ran(library)
