@@ -66,7 +66,7 @@ if os.path.exists(os.path.join(__path__[0], "meson.build")):  # a source tree, w
     _clone.check_compiled()
 
 from arrayhub._core.descriptor import Device  # noqa: E402
-from arrayhub._core.errors import InterfaceError  # noqa: E402
+from arrayhub._core.errors import InterfaceError, Refusal  # noqa: E402
 from arrayhub.array.usm_array import USMArray  # noqa: E402
 from arrayhub.capi import table as _table  # noqa: E402, F401 (fills in the function table of the C interface)
 from arrayhub.convert.functions import (  # noqa: E402
@@ -200,6 +200,7 @@ __all__ = [
     "Device",
     "InterfaceError",
     "NestedArray",
+    "Refusal",
     "Request",
     "SparseArray",
     "USMArray",

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import Refusal, show
 
 Copy: TypeAlias = bool | None
 
@@ -21,14 +21,6 @@ class _View:
 
 # Internal value of `copy` with which `explain` asks for the copies that ``copy=False`` permits, such as those of lists.
 VIEW: Final[Any] = _View()
-
-
-class CopyForbidden(BufferError):
-    """Error of `forbidden`. `why` is the reason for the copy, without the name of the call."""
-
-    def __init__(self, message: str, why: str = "") -> None:
-        super().__init__(message)
-        self.why = why
 
 
 def check_copy(copy: Any, call: str) -> bool | None:
@@ -59,6 +51,6 @@ def view_or_copy(function: Callable[..., T], *args: Any) -> T:
 
 
 def forbidden(copy: object, call: str, why: str) -> None:
-    """Raise CopyForbidden if `copy` is VIEW. `why` is the reason for a copy that `call` makes by default."""
+    """Raise Refusal if `copy` is VIEW. `why` is the reason for a copy that `call` makes by default."""
     if copy is VIEW:
-        raise CopyForbidden(f"{call}: {why}", why)
+        raise Refusal(call, why)

@@ -1,7 +1,10 @@
 """Error messages. They name the protocol or argument, the key, the value, and the accepted values."""
 
+import re
 import reprlib
 import types
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,10 +24,6 @@ PACKED_ELEMENTS = (
 # Reason why an export of booleans to Arrow, polars or pandas copies.
 PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
-# Regular expression for the call that the error about 64-bit elements suggests. jax supports these elements only with
-# jax_enable_x64.
-NARROWER = r"arrayhub\.as_jax\(x, dtype='(\w+)'\)"
-
 # Advice for times, which DLPack and dpnp do not support.
 TIMES_AS_INTEGERS = "pass dtype='int64', which converts NaT to -9223372036854775808"
 
@@ -41,10 +40,77 @@ MISSING_TIMES = "pass missing='mask', missing='nan' or missing=value, with copy=
 MISSING_VALUES = f"{MISSING_TIMES} or as_torch"
 
 
-class InterfaceError(ValueError):
+class _Fields:
+    """Fields of an error, from which its text is made: ``<subject>: <reason>; accepted: <accepted>. Call <call>``.
+
+    Empty fields are left out. With a single argument, the argument is the reason.
+    """
+
+    subject: str
+    reason: str
+    accepted: str
+    call: str
+    hint: Callable[[], str] | None = None  # returns further advice, which may read elements, when the text is made
+
+    def __init__(self, subject: str = "", reason: str = "", accepted: str = "", call: str = "") -> None:
+        super().__init__(subject, reason, accepted, call)
+        if not reason:
+            subject, reason = "", subject
+        self.subject, self.reason, self.accepted, self.call = subject, reason, accepted, call
+
+    def __str__(self) -> str:
+        text = f"{self.subject}: {self.reason}" if self.subject else self.reason
+        text += f"; accepted: {self.accepted}" if self.accepted else ""
+        text += f"; {self.hint()}" if self.hint is not None else ""
+        return f"{text}. Call {self.call}" if self.call and self.call not in text else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.subject, self.reason, self.accepted, self.call)
+
+
+class Refusal(_Fields, BufferError):
+    """Exception for a conversion that is not possible as requested.
+
+    The TypeErrors and ValueErrors with the same cause are instances of this class, too.
+
+    Attributes
+    ----------
+    subject : str
+        The argument, the protocol, or the library that the error is about.
+    reason : str
+        Why the conversion is not possible.
+    accepted : str
+        What is accepted instead, or "".
+    call : str
+        A Python expression that works, with the names ``arrayhub`` and ``x`` (the object), or "". It is the same as
+        ``arrayhub.explain(x, to=...).call``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> try:
+    ...     arrayhub.as_torch(numpy.arange(3)[::-1])
+    ... except arrayhub.Refusal as error:
+    ...     print(error.call)
+    arrayhub.as_torch(x, copy=True)
+    """
+
+    __module__ = "arrayhub"
+
+
+class TypeRefusal(Refusal, TypeError):
+    """A `Refusal` because of the type of an object or of its elements."""
+
+
+class ValueRefusal(Refusal, ValueError):
+    """A `Refusal` because of the values of an object, such as rows of different lengths."""
+
+
+class InterfaceError(_Fields, ValueError):
     """Exception for a producer whose description of its memory violates the protocol.
 
-    The message names the protocol, the key, the invalid value and the accepted values.
+    The message names the protocol, the key, the invalid value and the accepted values. The fields are those of
+    `Refusal`.
 
     Examples
     --------
@@ -56,6 +122,53 @@ class InterfaceError(ValueError):
     ...     print(error)
     __array_interface__: data[0] is -8; accepted: an address from 0 to 2**63 - 1
     """
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the reason of an error and what is accepted instead, without the subject and the call."""
+    if not isinstance(error, _Fields):
+        return str(error)
+    return f"{error.reason}; accepted: {error.accepted}" if error.accepted else error.reason
+
+
+_FORMS = {BufferError: Refusal, TypeError: TypeRefusal, ValueError: ValueRefusal}
+
+
+def locate_refusal(error: BaseException, path: str) -> Refusal:
+    """Return the refusal of a part of an object. Its subject begins with the path to the part, such as ``x[0]``."""
+    made = form_of(error)
+    subject = f"{path}: {made.subject}" if made.subject else path
+    located = type(made)(subject, made.reason, made.accepted, _X.sub(path, made.call))
+    if isinstance(made, _Fields) and made.hint is not None:
+        located.hint = partial(_located_hint, made.hint, path)
+    return located
+
+
+_X = re.compile(r"(?<![\w.'\"])x(?=[.,)\[]|$)")  # the name `x` in an expression or in a hint
+
+
+def _located_hint(hint: Callable[[], str], path: str) -> str:
+    return _X.sub(path, hint())
+
+
+def relabel(error: BaseException, subject: str) -> BaseException:
+    """Return the same error about another subject, without its call."""
+    made = form_of(error)
+    if not isinstance(made, _Fields):
+        return type(error)(f"{subject}: {reason_of(error)}")
+    return type(made)(subject, made.reason, made.accepted)
+
+
+def form_of(error: BaseException) -> Any:
+    """Return an error with the fields of a `Refusal`: the error itself if it has them, else one with its text.
+
+    A MemoryError and other errors that are not about the object are returned unchanged.
+    """
+    if isinstance(error, _Fields) or type(error) not in _FORMS:
+        return error
+    made = _FORMS[type(error)]("", str(error))
+    made.__cause__ = error.__cause__  # also suppresses the context
+    return made.with_traceback(error.__traceback__)
 
 
 _CONTAINERS = (tuple, list, dict, set, frozenset)
@@ -182,7 +295,7 @@ def interface_error(protocol: str, key: str, value: object, accepted: str) -> In
     InterfaceError
         The error, which the caller raises.
     """
-    return InterfaceError(f"{protocol}: {key} is {show(value)}; accepted: {accepted}")
+    return InterfaceError(protocol, f"{key} is {show(value)}", accepted)
 
 
 def unreadable(subject: str, device: object, reader: str = "the host", call: str = "call arrayhub.to_host(x)") -> str:

@@ -56,7 +56,7 @@ from arrayhub.adapters.table cimport PEP3118
 
 import numpy
 
-from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, interface_error
+from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, Refusal, interface_error
 from arrayhub._core.hooks import hooks
 
 cnp.import_array()
@@ -221,9 +221,9 @@ cdef int refuse(object exporter) except -1:
         try:
             raise_on()
         except ValueError as error:
-            raise BufferError(f"PEP 3118 buffer: memoryview: {error}; accepted: a memoryview that was not released") from None
+            raise Refusal("PEP 3118 buffer", f"memoryview: {error}; accepted: a memoryview that was not released") from None
     if PyErr_Occurred() == NULL:
-        raise BufferError(f"PEP 3118 buffer: {type(exporter).__name__} failed without an exception; accepted: a buffer,"
+        raise Refusal("PEP 3118 buffer", f"{type(exporter).__name__} failed without an exception; accepted: a buffer,"
                           " or an exception with the reason")
     return raise_on()
 
@@ -303,8 +303,8 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
     if view.suboffsets != NULL:
         for k in range(view.ndim):
             if view.suboffsets[k] >= 0:
-                raise BufferError(
-                    f"PEP 3118 buffer: suboffsets[{k}] is {view.suboffsets[k]}; accepted: memory without suboffsets"
+                raise Refusal(
+                    "PEP 3118 buffer", f"suboffsets[{k}] is {view.suboffsets[k]}; accepted: memory without suboffsets"
                     " (pointers to rows). Copy the values: numpy.array(memoryview(x).tolist(), memoryview(x).format)"
                 )
     if view.ndim == 1 and view.shape == NULL:
@@ -410,11 +410,11 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     if not host_readable(a):
         # The message is constant because NumPy discards errors of a request. A KeyboardInterrupt that arrives while a
         # message is formatted would be lost.
-        raise BufferError("buffer protocol: the host cannot read this memory; call arrayhub.to_host(x)")
+        raise Refusal("buffer protocol", "the host cannot read this memory; call arrayhub.to_host(x)")
     if a.flags_ & PACKED:
-        raise BufferError(f"buffer protocol: {PACKED_ELEMENTS}")
+        raise Refusal("buffer protocol", f"{PACKED_ELEMENTS}")
     if request & PyBUF_WRITABLE and not a.flags_ & WRITEABLE:
-        raise BufferError("buffer protocol: a writable buffer of a read-only array was requested; call x.copy() first")
+        raise Refusal("buffer protocol", "a writable buffer of a read-only array was requested; call x.copy() first")
     if not a.flags_ & C_CONTIGUOUS or not request & PyBUF_ND or request & FORTRAN:
         check_contiguity(a, request)
     if a.device_.device_type != kDLCPU:
@@ -446,7 +446,7 @@ cdef int check_contiguity(Descriptor a, int request) except -1:
     cdef bint f_order = a.flags_ & F_CONTIGUOUS
     cdef str wanted
     if request & PyBUF_FORMAT and not request & PyBUF_ND:
-        raise BufferError("buffer protocol: PyBUF_FORMAT was requested without PyBUF_ND; accepted: PyBUF_FORMAT with PyBUF_ND")
+        raise Refusal("buffer protocol", "PyBUF_FORMAT was requested without PyBUF_ND; accepted: PyBUF_FORMAT with PyBUF_ND")
     if (request & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS and not c_order:
         wanted = "a C-contiguous buffer"
     elif (request & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not f_order:
@@ -457,7 +457,7 @@ cdef int check_contiguity(Descriptor a, int request) except -1:
         wanted = "a buffer without strides"
     else:
         return 0
-    raise BufferError(f"buffer protocol: {wanted} was requested, but the array has a different layout; call x.copy() first")
+    raise Refusal("buffer protocol", f"{wanted} was requested, but the array has a different layout; call x.copy() first")
 
 
 cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
@@ -471,15 +471,15 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
         out.format = <char*> text
         return 0
     if row.kind == c"E":
-        raise BufferError(
-            f"buffer protocol: PEP 3118 does not have a format for {row.name.decode()}; use {dtypes.names_of('own')}"
+        raise Refusal(
+            "buffer protocol", f"PEP 3118 does not have a format for {row.name.decode()}; use {dtypes.names_of('own')}"
         )
     dtype = get_dtype(a)
     key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # with `char`, because dtypes "S1" and "c" compare equal
     if row.kind == c"V" and dtype.names is None:
         # NumPy tries the buffer protocol first, and reads `6x` as a record without fields.
-        raise BufferError(
-            f"buffer protocol: consumers disagree on the format of plain void ({dtype.str}); use __array_interface__, or a"
+        raise Refusal(
+            "buffer protocol", f"consumers disagree on the format of plain void ({dtype.str}); use __array_interface__, or a"
             " request without PyBUF_FORMAT"
         )
     written = found(_written, key)

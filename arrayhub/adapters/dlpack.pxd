@@ -17,3 +17,4 @@ cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1
 cdef object exchange_capsule()
 cdef int raise_pending(str function) except -1
 cdef object capsule_of(DLManagedTensorVersioned* managed)
+cdef int check_types(Descriptor a) except -1

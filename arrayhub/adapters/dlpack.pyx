@@ -96,7 +96,7 @@ from arrayhub.runtimes.cuda cimport (
 )
 
 from arrayhub._core.descriptor import TYPE_NAMES
-from arrayhub._core.errors import TIMES_AS_INTEGERS, interface_error, show
+from arrayhub._core.errors import Refusal, interface_error, show
 
 cdef extern from *:
     PyObject* PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords) noexcept
@@ -363,8 +363,8 @@ cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer
 cdef int check_version(DLManagedTensorVersioned* managed) except -1:
     if managed.version.major != DLPACK_MAJOR:
         # In other major versions, only the fields up to the deleter have this layout.
-        raise BufferError(
-            f"DLPack: version is {managed.version.major}.{managed.version.minor}; accepted: major version"
+        raise Refusal(
+            "DLPack", f"version is {managed.version.major}.{managed.version.minor}; accepted: major version"
             f" {DLPACK_MAJOR}. Call the producer's __dlpack__(max_version={MAX_VERSION})"
         )
     return 0
@@ -458,8 +458,8 @@ cdef int check_head(DLTensor* tensor) except -1:
     if kind not in TYPE_NAMES:
         raise interface_error("DLPack", "device_type", kind, f"one of {sorted(TYPE_NAMES)}")
     if kind in HANDLES:
-        raise BufferError(
-            f"DLPack: device_type is {kind} ({TYPE_NAMES[kind]}), whose data is a {HANDLES[kind]}, not an address;"
+        raise Refusal(
+            "DLPack", f"device_type is {kind} ({TYPE_NAMES[kind]}), whose data is a {HANDLES[kind]}, not an address;"
             " accepted: devices whose data is an address. Copy the array to the host first"
         )
     return 0
@@ -489,8 +489,8 @@ cdef object type_error(dtypes.DLDataType given):
     """Return the error for a DLPack type that the table of element types does not have."""
     cdef const dtypes.ElementType* row = dtypes.similar_to_dlpack(given)
     if row != NULL:
-        return BufferError(
-            f"DLPack: dtype.lanes is {given.lanes}; accepted for {row.name.decode()}: {row.dlpack.lanes}. View the lanes as a"
+        return Refusal(
+            "DLPack", f"dtype.lanes is {given.lanes}; accepted for {row.name.decode()}: {row.dlpack.lanes}. View the lanes as a"
             " last dimension first"
         )
     return interface_error(
@@ -593,37 +593,45 @@ cdef int refuse_negative_strides(Descriptor a) except -1:
     return 0
 
 
+cdef int check_types(Descriptor a) except -1:
+    """Raise Refusal if DLPack cannot represent the array, for the modules of libraries."""
+    return check_exportable(a)
+
+
 cdef str instead_of(object dtype):
-    """Return the advice for an array whose dtype does not have a DLPack code."""
+    """Return a call that converts an array whose dtype does not have a DLPack code to one that has, or ""."""
     if dtype.kind in "mM":
-        return TIMES_AS_INTEGERS
+        return "arrayhub.asarray(x, dtype='int64')"
     row = dtypes.by_dtype(dtype)
     if not dtype.isnative and row != NULL and row.dlpack.code != dtypes.NO_DLPACK:
-        return "pass copy=True, or call arrayhub.asarray(x).native() first, to copy the elements into native byte order"
+        return "arrayhub.asarray(x).native()"
     if dtype.char in "gG":
-        return f"call arrayhub.asarray(x, dtype='{'float64' if dtype.char == 'g' else 'complex128'}') first, which rounds"
-    return "call arrayhub.as_numpy(x, copy=None), or convert the array to a supported dtype first"
+        return f"arrayhub.asarray(x, dtype='{'float64' if dtype.char == 'g' else 'complex128'}')"
+    return ""
 
 
 cdef int refuse_export(Descriptor a) except -1:
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         dtype = get_dtype(a)
-        raise BufferError(f"DLPack: dtype {dtype!r} does not have a code; {instead_of(dtype)}")
+        raise Refusal("DLPack", f"dtype {dtype!r} does not have a code", call=instead_of(dtype))
     if a.flags_ & OTHER_CONTEXT:
-        raise BufferError(
-            "DLPack: the memory belongs to a SYCL context other than the default context of its device, which DLPack cannot"
-            " represent; use __sycl_usm_array_interface__, or call arrayhub.to_host(x)"
+        raise Refusal(
+            "DLPack",
+            "the memory belongs to a SYCL context other than the default context of its device, which DLPack cannot represent",
+            "this context through __sycl_usm_array_interface__",
+            "arrayhub.to_host(x)",
         )
-    raise BufferError(
-        f"DLPack: byte strides {stride_tuple(a)} are not multiples of the item size {a.itemsize_}; call x.copy() first"
+    raise Refusal(
+        "DLPack", f"byte strides {stride_tuple(a)} are not multiples of the item size {a.itemsize_}",
+        call="arrayhub.asarray(x).copy()",
     )
 
 
 cdef int check_without_flags(Descriptor a, str what, str instead, bint allow_readonly) except -1:
     """Raise BufferError if the export of `a` requires flags. `what` names the format or function that lacks flags."""
     if not allow_readonly and not a.flags_ & WRITEABLE:
-        raise BufferError(
-            f"DLPack: the array is read-only, and {what} cannot represent this; {instead}, or call x.copy() first"
+        raise Refusal(
+            "DLPack", f"the array is read-only, and {what} cannot represent this; {instead}, or call x.copy() first"
         )
     if flags_of(a) & DL_SUBBYTE_PADDED:
         raise padded_error(a, f"{what} can only represent packed elements", instead)
@@ -631,7 +639,7 @@ cdef int check_without_flags(Descriptor a, str what, str instead, bint allow_rea
 
 
 cdef object padded_error(Descriptor a, str why, str instead):
-    return BufferError(f"DLPack: the {dtypes.bits_of(a.dl_dtype_)}-bit elements are padded to bytes, and {why}; {instead}")
+    return Refusal("DLPack", f"the {dtypes.bits_of(a.dl_dtype_)}-bit elements are padded to bytes, and {why}; {instead}")
 
 
 cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
@@ -733,7 +741,7 @@ cdef int order(Descriptor a, object stream) except -1:
     """Make the consumer's stream wait for the producer's work."""
     if a.device_.device_type == kDLCPU:
         if stream is not None and (type(stream) is not int or stream != -1):
-            raise BufferError(f"DLPack: stream is {show(stream)} for host memory; accepted: None or -1")
+            raise Refusal("DLPack", f"stream is {show(stream)} for host memory; accepted: None or -1")
     elif stream is None and type_is_host(a.device_.device_type):
         host_ready(a)      # without a stream, the consumer reads pinned and managed memory on the host
     else:
@@ -844,7 +852,7 @@ cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 cdef int raise_pending(str function) except -1:
     """Raise the error of a foreign C function, or a BufferError if it did not set an exception."""
     if PyErr_Occurred() == NULL:
-        raise BufferError(f"DLPack exchange table: {function} failed without an exception")
+        raise Refusal("DLPack exchange table", f"{function} failed without an exception")
     return -1
 
 
@@ -941,8 +949,8 @@ cdef Descriptor new_like(DLTensor* prototype):
     else:
         runtime = runtime_of(wanted.device.device_type)
         if runtime.allocate == NULL:
-            raise BufferError(
-                f"DLPack exchange table: memory on {TYPE_NAMES[wanted.device.device_type]} cannot be allocated; accepted:"
+            raise Refusal(
+                "DLPack exchange table", f"memory on {TYPE_NAMES[wanted.device.device_type]} cannot be allocated; accepted:"
                 " cpu, and devices whose runtime is available"
             )
         runtime.allocate(a, high, wanted.device)

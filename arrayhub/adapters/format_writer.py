@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from arrayhub._core.errors import Refusal
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM, is_native
 from arrayhub.adapters.format_language import (
     BY_NATIVE,
@@ -51,7 +52,7 @@ def write_format(dtype: np.dtype, aligned: bool = True) -> str:
 
 
 def _write_error(what: object, instead: str) -> BufferError:
-    return BufferError(f"PEP 3118 format: cannot represent {what}; {instead}")
+    return Refusal("PEP 3118 format", f"cannot represent {what}; {instead}")
 
 
 class _Writer:

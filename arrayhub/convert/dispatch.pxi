@@ -38,7 +38,7 @@ from arrayhub.libraries.known cimport MAX_IMPORTERS, Library, Importer, library_
 from arrayhub.runtimes.host cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
-from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal, TypeRefusal, locate_refusal, name_of_type, reason_of, root_of, show
 from arrayhub.adapters.table import BY_VIA, PROTOCOLS
 from arrayhub.libraries.numpy import VALUES
 
@@ -338,9 +338,11 @@ cdef Descriptor by_other_means(object obj, list refusals):
         raise refusal_error(obj, refusals) from refusals[0][1]
     from arrayhub.libraries import wrappers
 
-    raise TypeError(
-        f"asarray: {show(obj)} is of type {type(obj).__name__}, which does not support an array protocol"
-        f"{wrappers.hint(obj)}; accepted: arrays, buffers, columns and tables, numbers, and lists of numbers"
+    raise TypeRefusal(
+        "asarray",
+        f"{show(obj)} is of type {type(obj).__name__}, which does not support an array protocol{wrappers.hint(obj)}",
+        "arrays, buffers, columns and tables, numbers, and lists of numbers",
+        wrappers.expression(obj),
     )
 
 
@@ -351,20 +353,20 @@ cdef object refusal_error(object obj, list refusals):
     """
     cdef bint single = len(refusals) == 1
     cls = name_of_type(type(obj))
-    error = refusals[0][1]
-    said = "; ".join([worded(words, str(reason), f"{cls} refuses: " if single else "") for words, reason in refusals])
-    text = said if single else f"asarray: all protocols of {cls} failed ({said})"
-    kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
+    words, error = refusals[0]
     from arrayhub.libraries import wrappers
 
-    text += wrappers.hint(obj, said)
-    return kind(wrappers.for_nested(text) if isinstance(obj, Tree) else text)
-
-
-cdef str worded(str protocol, str reason, str refuses):
-    """Return an error text with the protocol as its only prefix. `refuses` is inserted before a producer's own message."""
-    prefix = protocol + ": "
-    return reason if reason.startswith(prefix) else f"{prefix}{refuses}{reason}"
+    if isinstance(error, ImportError):
+        return error
+    call = next((reason.call for _, reason in refusals if isinstance(reason, Refusal) and reason.call), "")
+    hint = "" if call else wrappers.hint(obj, True)
+    kind = TypeRefusal if isinstance(error, TypeError) else Refusal
+    if not single:
+        said = "; ".join([f"{words}: {reason_of(reason)}" for words, reason in refusals])
+        return kind("asarray", f"all protocols of {cls} failed ({said}){hint}", call=call)
+    if isinstance(error, Refusal):      # of this package
+        return kind(error.subject, error.reason + hint, error.accepted, call)
+    return kind(words, f"{cls} refuses: {error}{hint}")
 
 
 cdef double EXACT = 2.0 ** 53     # float64 represents all integers below this limit
@@ -415,9 +417,7 @@ cdef int check_level(object obj, int level, dict seen) except -1:
         try:
             check_value(item, level, seen)
         except (BufferError, TypeError) as error:
-            from arrayhub.libraries import wrappers
-
-            raise wrappers.error_at(f"x[{k}]", error) from error
+            raise locate_refusal(error, f"x[{k}]") from error
     return 0
 
 
@@ -481,7 +481,7 @@ cdef Descriptor parse_wrapper(object obj, object stream):
         try:
             a = import_array(inner, None)      # without the stream, because the caller calls on_stream
         except (BufferError, TypeError) as error:
-            raise wrappers.error_at(f"x.{row.attribute}", error) from error
+            raise locate_refusal(error, f"x.{row.attribute}") from error
         again = wrappers.inside(obj, row)
         wrappers.check(obj, row, a, a if again is inner else import_array(again, None))
         return a

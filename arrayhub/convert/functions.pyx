@@ -533,13 +533,7 @@ def nested_consumers():
 cdef object give_nested(object obj, Library to, object copy, bint allow_readonly):
     way = hooks.DENSE_CONSUMERS.get(to.name)
     if way is None:
-        dense = hooks.dense_for(obj, copy, to.name)
-        try:
-            return give(dense, to, copy, allow_readonly)
-        except BufferError as error:
-            from arrayhub.libraries import wrappers
-
-            raise wrappers.error_at(f"x.to_dense({'copy=True' if copy else ''})", error) from error
+        return give_untraced(hooks.dense_for(obj, copy, to.name), to, copy, allow_readonly)
     return way(obj, copy, allow_readonly) if to is _TORCH else way(obj, copy)
 
 
@@ -548,10 +542,43 @@ cdef inline bint is_own(object obj, Library to) except -1:
     return to.first_own <= importer_of(record_of(obj)) <= to.last_own
 
 
+def is_array_of(obj, str name, /):
+    """Return whether `obj` is an array of a library, which the export to this library returns unchanged."""
+    cdef Library to = _EXPORTS.get(name)
+    return to is not None and is_own(obj, to)
+
+
 cdef object give(object obj, Library to, object copy, bint allow_readonly=False):
-    """Return `obj` as an array of a library: a view, or if `copy` requests it, a copy in memory that the library supports."""
+    """Return `obj` as an array of a library: a view, or if `copy` requests it, a copy in memory that the library supports.
+
+    A refusal of the conversion has the field `call`.
+    """
     if tracing.active and tracing.is_outermost():
         return give_traced(obj, to, copy, allow_readonly)
+    cdef PyObject* result = attempt_export(give_untraced, obj, to, copy, allow_readonly)
+    return take(result) if result != NULL else raise_refusal(obj, to)
+
+
+cdef extern from *:
+    """
+    /* Call an exporter without Cython's `try`. After an error, the result is NULL and an exception is set. */
+    #define arrayhub_attempt_export(give, obj, to, copy, allow) ((PyObject *)give(obj, to, copy, allow))
+    """
+    PyObject* attempt_export "arrayhub_attempt_export"(
+        object (*give)(object, Library, object, bint), object obj, Library to, object copy, bint allow_readonly
+    ) noexcept
+
+
+cdef object raise_refusal(object obj, Library to):
+    """Raise the pending exception. A refusal gets the call that works."""
+    try:
+        raise_on()
+    except (BufferError, TypeError, ValueError) as error:
+        refusal = error
+    raise hooks.complete_refusal(refusal, obj, to.name)
+
+
+cdef object give_untraced(object obj, Library to, object copy, bint allow_readonly):
     if copy is not False and copy is not None:
         copy = check_copy(copy, to.call)
     cdef int importer = importer_of(record_of(obj))
@@ -617,18 +644,7 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
     nested = None if copy is False and is_object_array(obj) else hooks.nested_or_none(obj, copy)
     if nested is None:
         raise refusal
-    try:
-        return give(nested, to, copy, allow_readonly)
-    except InterfaceError:
-        raise
-    except (BufferError, TypeError, ValueError) as error:
-        why = error
-    if len(nested.chunks) == 1 and ("copy=True" in str(why) or "allow_readonly=True" in str(why)):
-        from arrayhub.libraries import wrappers
-
-        # This error names an argument that helps.
-        raise type(why)(wrappers.named_as("arrayhub.asnested(x)", str(why))) from refusal
-    raise refusal
+    return give_untraced(nested, to, copy, allow_readonly)
 
 
 cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
@@ -679,9 +695,18 @@ cdef object give_traced(object obj, Library to, object copy, bint allow_readonly
 
 cdef object give_as(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False):
     """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions. `trace` reports one export."""
-    cdef double since
     if dtype is None and device is None and missing is None:
         return give(obj, to, copy, allow_readonly)
+    try:
+        return give_changed_traced(obj, to, copy, dtype, device, missing, allow_readonly)
+    except (BufferError, TypeError, ValueError) as error:
+        refusal = error
+    raise hooks.complete_refusal(refusal, obj, to.name)
+
+
+cdef object give_changed_traced(
+        object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
+    cdef double since
     if not tracing.active or not tracing.is_outermost():
         return give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
     since = tracing.begin()
@@ -696,7 +721,7 @@ cdef object give_as(object obj, Library to, object copy, object dtype, object de
 cdef object give_changed(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
     """Give an array with other elements or on another device. These changes may copy whatever `copy` says."""
     copy = check_copy(copy, to.call)
-    given, mask = obj, None
+    mask = None
     if missing is not None:
         obj, mask = hooks.resolve_missing(obj, missing, to is _NUMPY)
         if copy is False and mask is None:
@@ -704,14 +729,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     changed = change(obj, to, dtype, device)
     if changed is not obj and not (copy is True and isinstance(changed, (Descriptor, Tree)) and not stays(changed, to)):
         copy = None
-    try:
-        result = give(changed, to, copy, allow_readonly)
-    except BufferError as error:
-        if not isinstance(changed, Tree) or isinstance(given, Tree):
-            raise
-        from arrayhub.libraries import wrappers
-
-        raise BufferError(wrappers.named_as("arrayhub.asnested(x)", str(error))) from error
+    result = give(changed, to, copy, allow_readonly)
     if mask is None:
         return result
     if to is _NUMPY:
@@ -1094,6 +1112,14 @@ def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow
 
 def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_readonly):
     """Return `obj` as an array of the library that `names.library_name` has returned. See `convert`."""
+    try:
+        return convert_named(obj, name, copy, dtype, device, missing, allow_readonly)
+    except (BufferError, TypeError, ValueError) as error:
+        refusal = error
+    raise hooks.complete_refusal(refusal, obj, name)
+
+
+cdef object convert_named(object obj, str name, object copy, object dtype, object device, object missing, bint allow_readonly):
     exporter = _EXPORTS.get(name)
     if exporter is not None:
         return give_as(obj, exporter, copy, dtype, device, missing, allow_readonly)

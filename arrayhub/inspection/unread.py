@@ -7,6 +7,7 @@ from typing import Any
 
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import offer, protocols_of_type
@@ -48,7 +49,8 @@ def array_besides(obj: Any, function: str) -> USMArray | None:
 
 def refuse_copies(obj: Any, function: str, error: BaseException | None) -> None:
     """Raise TypeError for an object that `asnested` copies, because `function` describes only existing memory."""
-    if hooks.is_copied_by_asnested(obj):
+    source = hooks.import_source(obj)
+    if source.copied and isinstance(source.array, Tree):
         raise TypeError(
             f"{function}: {show(obj)} does not have memory that asnested can view, only values to copy. Call"
             f" arrayhub.{function}(arrayhub.asnested(x)), which describes the copy"

@@ -51,7 +51,7 @@ from arrayhub.runtimes.cuda cimport (
     locate_start,
 )
 
-from arrayhub._core.errors import NO_CUDA_DEVICE, needed, unreadable
+from arrayhub._core.errors import NO_CUDA_DEVICE, Refusal, needed
 from arrayhub.libraries.devices import is_hip
 
 cdef int _found = 0                    # whether the first import has set the variables below
@@ -158,10 +158,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
     """
     if a is None:
         raise TypeError("cupy: array is None; accepted: USMArray")
-    check_reachable(a)
-    if not allow_readonly and not a.flags_ & WRITEABLE:
-        raise BufferError("cupy: the array is read-only, which cupy does not support; pass copy=True, or allow_readonly=True"
-                          " and do not write")
+    check_memory(a, allow_readonly)
     check_type(a)
     cupy = needed("cupy", "to create its arrays")
     cdef tuple shape = shape_tuple(a)
@@ -169,31 +166,48 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
     return array_over(a, cupy, shape, get_dtype(a), strides)
 
 
-cdef int check_reachable(Descriptor a) except -1:
+cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
+    """Raise Refusal for memory that cupy cannot share: memory that CUDA kernels cannot access, and read-only memory."""
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
-        cupy = needed("cupy", "to create its arrays")      # without cupy, raise its ImportError, which is more helpful
-        if not has_device() and not is_hip(cupy):
-            raise BufferError(f"cupy: {NO_CUDA_DEVICE}. Call arrayhub.as_numpy(x), or as_* of another library")
-        raise BufferError(
-            unreadable("cupy", device_name(a), "CUDA", "pass device='cuda:0' or copy=True, or call x.to_device('cuda:0')")
-        )
+        check_device()
+        raise Refusal("cupy", f"the memory is on {device_name(a)}, which CUDA cannot read")
+    if not allow_readonly and not a.flags_ & WRITEABLE:
+        raise Refusal("cupy", "the memory is read-only, and cupy does not have read-only arrays",
+                      "writable memory, or allow_readonly=True if nothing writes to the array")
+    if number_of(a) and size_of(a) != 0 and (a.strides_ == NULL or <size_t> a.data_ % <size_t> a.itemsize_ != 0):
+        raise Refusal("cupy", f"elements are not aligned (address {<size_t> a.data_:#x}, item size {a.itemsize_}), and CUDA"
+                              " kernels cannot read them")
     return 0
 
 
-cdef int check_type(Descriptor a) except -1:
-    """Reject element types that cupy does not have, and addresses that its kernels cannot access.
+cdef int check_device() except -1:
+    """Raise ImportError without cupy, and Refusal on a machine without a device for it."""
+    cupy = needed("cupy", "to create its arrays")      # first, because its ImportError is more helpful
+    if not has_device() and not is_hip(cupy):
+        raise Refusal("cupy", NO_CUDA_DEVICE)
+    return 0
 
-    A kernel that reads an address which is not a multiple of the item size destroys the CUDA context.
-    """
+
+def check(Descriptor array not None, bint copied):
+    """Raise the error of `as_cupy` for an array, or for its copy, without converting it."""
+    if copied:
+        check_device()
+    else:
+        check_memory(array, False)
+    check_type(array)
+
+
+cdef bint number_of(Descriptor a) noexcept:
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
-    cdef bint number = row.kind in (c"b", c"i", c"u", c"f", c"c", c"E") and row.dlpack.code != dtypes.NO_DLPACK
-    if a.flags_ & PACKED or not a.flags_ & NOTSWAPPED or not (number or is_record(a)):
-        raise BufferError(f"cupy: {row.name.decode()} elements"
-                          f" ({'packed' if a.flags_ & PACKED else repr(get_dtype(a))}) are not supported; call x.to_host(), or"
-                          " use another protocol")
-    if number and size_of(a) != 0 and (a.strides_ == NULL or <size_t> a.data_ % <size_t> a.itemsize_ != 0):
-        raise BufferError(f"cupy: elements are not aligned (address {<size_t> a.data_:#x}, item size {a.itemsize_}), and"
-                          " CUDA kernels cannot read them; call x.copy() first")
+    return row.kind in (c"b", c"i", c"u", c"f", c"c", c"E") and row.dlpack.code != dtypes.NO_DLPACK
+
+
+cdef int check_type(Descriptor a) except -1:
+    """Reject element types that cupy does not have."""
+    cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
+    if a.flags_ & PACKED or not a.flags_ & NOTSWAPPED or not (number_of(a) or is_record(a)):
+        raise Refusal("cupy", f"{row.name.decode()} elements"
+                              f" ({'packed' if a.flags_ & PACKED else repr(get_dtype(a))}) are not supported")
     return 0
 
 
@@ -211,7 +225,7 @@ cdef object array_over(Descriptor a, object cupy, tuple shape, object dtype, tup
     try:
         return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, -low), strides)
     except ValueError as error:
-        raise BufferError(f"cupy: dtype {dtype!r} is not supported ({error})") from error
+        raise Refusal("cupy", f"dtype {dtype!r} is not supported ({error})") from error
 
 
 # --------------------------------------------------------------------------------------- for the transfer engine
@@ -235,7 +249,7 @@ def as_words(Descriptor array, axes, Py_ssize_t largest=8):
         The integers have the largest size (up to `largest` bytes) that divides the pointer, the strides and the item size.
         The last dimension holds the integers of one element.
     """
-    check_reachable(array)
+    check_memory(array, True)
     cupy = needed("cupy", "to copy CUDA memory")
     cdef Py_ssize_t word = math.gcd(largest, array.itemsize_, <size_t> array.data_)
     if axes is None:
@@ -295,3 +309,4 @@ cdef object export(Descriptor a, bint copied, bint allow_readonly):
 
 library("cupy").set_importer(0, parse, parse_by_dict)
 library("cupy").set_exporter(export)
+library("cupy").check = check

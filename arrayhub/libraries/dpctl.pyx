@@ -41,7 +41,7 @@ from arrayhub.adapters.table cimport SYCL_DICT
 from arrayhub.libraries.known cimport library
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.errors import PASSES_ON, TIMES_AS_INTEGERS, interface_error, module_of, needed, missing_library_error
+from arrayhub._core.errors import PASSES_ON, Refusal, interface_error, missing_library_error, module_of, needed
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import limits
 
@@ -271,8 +271,10 @@ def emit_attribute(Descriptor a):
     """Implement ``__usm_ndarray__``, which dpnp tries first. The attribute exists only if dpnp supports the array."""
     try:
         return emit(a)
+    except Refusal as error:
+        raise AttributeError(f"__usm_ndarray__: {error.reason}") from error
     except (BufferError, ImportError, TypeError) as error:
-        raise AttributeError(f"__usm_ndarray__: {str(error).removeprefix('dpnp: ')}") from error
+        raise AttributeError(f"__usm_ndarray__: {error}") from error
 
 
 cdef object emit(Descriptor a):
@@ -285,19 +287,8 @@ cdef object emit(Descriptor a):
     ImportError
         dpnp is not installed.
     """
-    if dtypes.by_typenum(a.typenum_).typestr == NULL:
-        dtype = get_dtype(a)
-        instead = TIMES_AS_INTEGERS if dtype.kind in "mM" else \
-            "call arrayhub.as_numpy(x, copy=None), or convert the array to a supported dtype first"
-        raise BufferError(f"dpnp: usm_ndarray does not support {dtype!r}; {instead}")
-    if a.usm_type_ == 0:
-        raise BufferError("dpnp: the memory is not SYCL USM; pass device='oneapi:0' or copy=True, or call"
-                          " arrayhub.to_device(x, 'oneapi:0')")
-    if a.strides_ == NULL:
-        raise BufferError(
-            f"dpnp: usm_ndarray requires strides in whole elements; byte strides {a.byte_strides} are not multiples of"
-            f" {a.itemsize}; call x.copy()"
-        )
+    check_memory(a)
+    check_elements(a)
     usm_ndarray = needed("dpnp.tensor", "for usm_ndarray").tensor.usm_ndarray
     memory = sycl.memory_on_queue(a)
     try:
@@ -306,21 +297,40 @@ cdef object emit(Descriptor a):
         else:
             array = usm_ndarray(a.shape, dtype=get_dtype(a), buffer=memory, strides=a.strides, offset=a.offset)
     except (TypeError, ValueError) as error:
-        raise BufferError(f"dpnp: usm_ndarray rejects the array ({error}); {advice(get_dtype(a))}") from error
+        raise Refusal("dpnp", f"usm_ndarray rejects the array ({error})") from error
     if not a.flags_ & WRITEABLE:
         array.flags.writable = False
     return array
 
 
-cdef str advice(dtype):
-    """Return advice for elements that dpnp rejects: if possible, a call that converts them on the host to a type of dpnp."""
-    if not dtype.isnative:
-        call = "native()"
-    elif dtype.char in "gG":     # long double
-        call = 'astype("f8")' if dtype.char == "g" else 'astype("c16")'
+cdef int check_memory(Descriptor a) except -1:
+    """Raise Refusal for memory that usm_ndarray cannot share."""
+    if a.usm_type_ == 0:
+        raise Refusal("dpnp", "the memory is not SYCL USM")
+    if a.strides_ == NULL:
+        raise Refusal("dpnp", f"usm_ndarray requires strides in whole elements; byte strides {a.byte_strides} are not"
+                              f" multiples of {a.itemsize}")
+    return 0
+
+
+cdef int check_elements(Descriptor a) except -1:
+    """Raise Refusal for an element type that usm_ndarray does not have."""
+    dtype = get_dtype(a)
+    if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM or not dtype.isnative or dtype.char not in "?bBhHiIlLqQefdFD":
+        raise Refusal("dpnp", f"usm_ndarray does not support {dtype!r}")
+    return 0
+
+
+def check(Descriptor array not None, bint copied):
+    """Raise the error of `as_dpnp` for an array, or for its copy, without converting it."""
+    if not copied:
+        if array.usm_type_ == 0:
+            see_dpnp()
+        check_memory(array)
     else:
-        return "convert it first"
-    return f"call arrayhub.to_host(x).{call}, and pass copy=True"
+        see_dpnp()
+        sycl.queue_of_ordinal(0)      # raises an error on a machine without a SYCL device
+    check_elements(array)
 
 
 cdef int see_dpnp() except -1:
@@ -492,10 +502,10 @@ cdef str word_type(Descriptor array):
     """Return the name of dpnp's type with the item size of `array`. Raise BufferError if dpnp cannot copy the elements."""
     cdef str name = _WORDS.get(array.itemsize_)
     if function_of_dpnp("dpnp.tensor", "usm_ndarray") is None:
-        raise BufferError("dpnp: the copy requires dpnp.tensor, which is not imported. Run `import dpnp.tensor` first")
+        raise Refusal("dpnp", "the copy requires dpnp.tensor, which is not imported. Run `import dpnp.tensor` first")
     if name is None or array.strides_ == NULL:
-        raise BufferError(
-            f"dpnp: elements of {array.itemsize_} bytes, or strides that are not multiples of the item size, cannot be copied"
+        raise Refusal(
+            "dpnp", f"elements of {array.itemsize_} bytes, or strides that are not multiples of the item size, cannot be copied"
             " as words"
         )
     return name
@@ -523,3 +533,4 @@ library("dpctl").set_importer(1, parse_memory, parse_by_dict)
 library("dpnp").set_importer(0, parse_dpnp, parse_by_dict)
 library("dpnp").set_importer(1, parse_usm_ndarray, parse_by_dict)
 library("dpnp").set_exporter(emit_dpnp, see_dpnp)
+library("dpnp").check = check

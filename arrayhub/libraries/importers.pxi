@@ -10,7 +10,7 @@ from arrayhub.adapters cimport arrow, buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport numpy
 
-from arrayhub._core.errors import PASSES_ON, InterfaceError
+from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal
 
 
 cdef Descriptor without_strings(object obj, object stream):
@@ -21,9 +21,9 @@ cdef Descriptor without_strings(object obj, object stream):
     name = obj.dtype.name
     if name == "string":
         call = "arrayhub.asnested(x.numpy().tolist())" if obj.shape.rank else "x.numpy(), which returns its bytes"
-        raise BufferError(f"tensorflow.Tensor: dtype is 'string'; accepted: numbers. Call {call}")
+        raise Refusal("tensorflow.Tensor", f"dtype is 'string'; accepted: numbers. Call {call}")
     if name == "variant" or name == "resource":
-        raise BufferError(f"tensorflow.Tensor: dtype is {name!r}, whose elements are opaque handles; accepted: numbers")
+        raise Refusal("tensorflow.Tensor", f"dtype is {name!r}, whose elements are opaque handles; accepted: numbers")
     return None
 
 
@@ -139,9 +139,9 @@ cdef Descriptor parse_paddle(object obj, object stream):
         The tensor requires gradients, or is sparse. The message names ``detach()`` or ``to_dense()``.
     """
     if not obj.is_dense():
-        raise BufferError("paddle: the tensor is sparse; pass x.to_dense(), a dense copy")
+        raise Refusal("paddle", "the tensor is sparse; pass x.to_dense(), a dense copy")
     if not obj.stop_gradient:
-        raise BufferError("paddle: the tensor requires gradients, which an array does not track; pass x.detach()")
+        raise Refusal("paddle", "the tensor requires gradients, which an array does not track; pass x.detach()")
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(sys.modules["paddle"].Tensor)
     if api == NULL:
         return None
@@ -164,8 +164,8 @@ cdef Descriptor parse_warp(object obj, object stream):
     if obj.device.is_cpu:
         a = numpy.parse(obj.numpy(), stream)
     if a is None or a.size and <size_t> a.data_ != <size_t> (obj.ptr or 0):
-        raise BufferError(
-            f"warp: {obj.dtype.key} elements on {obj.device} cannot be exported by any protocol; pass x.numpy(), a"
+        raise Refusal(
+            "warp", f"{obj.dtype.key} elements on {obj.device} cannot be exported by any protocol; pass x.numpy(), a"
             " copy"
         )
     return a

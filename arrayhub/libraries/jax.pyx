@@ -1,5 +1,6 @@
 """jax: import and export of arrays. jax arrays are immutable, which their protocols do not express."""
 
+import os
 import sys
 
 from cpython.object cimport PyObject
@@ -15,18 +16,19 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     get_dtype,
     host_readable,
+    kDLCPU,
     kDLCUDA,
     name_of_elements,
+    size_of,
 )
-from arrayhub._core.runtime cimport device_of, order_consumer
-from arrayhub._core.dtypes cimport NO_DLPACK
+from arrayhub._core.runtime cimport device_name, device_of, order_consumer
 from arrayhub.adapters cimport buffer, dlpack
-from arrayhub.adapters.dlpack_abi cimport kDLInt, kDLUInt
 from arrayhub.libraries.known cimport library
 from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
     NO_STREAM,
     enter_device,
+    has_device,
     has_devices,
     leave,
     remember_handle,
@@ -34,7 +36,7 @@ from arrayhub.runtimes.cuda cimport (
 )
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, first_line, needed
+from arrayhub._core.errors import PASSES_ON, Refusal, first_line, needed
 
 
 cdef int _on_gpu = False        # whether the last array was on a GPU; if so, the GPU path is tried first
@@ -112,14 +114,16 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         raise
     except Exception as error:     # exceptions of various classes; for a deleted array, the message mentions NoneType
         if obj.is_deleted():
-            raise BufferError("jax: the array was deleted or donated, so its memory is released; keep a copy") from None
-        raise BufferError(
-            f"jax: dtype {obj.dtype} cannot be exported by any protocol ({first_line(error)}); use"
-            " numpy.asarray(x), a copy, or convert it with x.astype('float32')"
+            raise Refusal("jax", "the array was deleted or donated, so its memory is released; keep a copy") from None
+        raise Refusal(
+            "jax",
+            f"dtype {obj.dtype} cannot be exported by any protocol ({first_line(error)}); use"
+            " numpy.asarray(x), a copy, or convert it with x.astype('float32')",
         ) from error
-    raise BufferError(
-        f"jax: the array is spread over {len(devices)} devices; use its parts x.addressable_shards[i].data one by one, or call"
-        " jax.device_put(x, jax.devices()[0]), which gathers it"
+    raise Refusal(
+        "jax",
+        f"the array is spread over {len(devices)} devices; use its parts x.addressable_shards[i].data one by one, or call"
+        " jax.device_put(x, jax.devices()[0]), which gathers it",
     )
 
 
@@ -190,25 +194,14 @@ cdef class LegacyView:
         return (device.device_type, device.device_id)
 
 
-cdef str advice(Descriptor a, bint may_copy, object jax):
-    """Return the advice for an array whose strides, device or element type jax rejects."""
-    if a.flags_ & PACKED:
-        return PACKED_ELEMENTS
-    if not may_copy and not a.flags_ & C_CONTIGUOUS:
-        return "pass copy=True"
-    if not host_readable(a) and not has_cuda(jax):
-        return "call arrayhub.to_host(x)"
-    return conversion(a)
-
-
-cdef str conversion(Descriptor a):
-    """Return a call that converts `a` without loss to an element type that jax supports."""
-    accepted = "float32"
-    if a.dl_dtype_.code == kDLInt or a.dl_dtype_.code == kDLUInt:
-        accepted = "int8" if a.dl_dtype_.code == kDLInt else "uint8"      # jax rejects only integers of less than a byte
-    elif name_of_elements(a).endswith("complex32"):
-        accepted = "complex64"
-    return f'convert the elements first, as in arrayhub.asarray(x, dtype="{accepted}"), or pass dtype="{accepted}"'
+# Element types that jax has, of at least one byte.
+cdef frozenset _ELEMENTS = frozenset((
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+    "bfloat16", "complex64", "complex128", "float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e4m3b11fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+))
+# Element types that jax narrows without the option jax_enable_x64.
+NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
 def cast_array(array, dtype, /):
@@ -218,17 +211,67 @@ def cast_array(array, dtype, /):
     if array.dtype == dtype:
         return array
     if dtype.kind in "iufc" and jax.dtypes.canonicalize_dtype(dtype) != dtype:
-        raise BufferError(f"jax: {dtype} requires jax_enable_x64. Call jax.config.update('jax_enable_x64', True) first")
+        raise Refusal("jax", f"{dtype} requires jax_enable_x64", "jax.config.update('jax_enable_x64', True), called first")
     return array.astype(dtype)
 
 
-cdef bint has_cuda(object jax) except -1:
-    try:
-        return len(jax.devices("cuda")) > 0
-    except PASSES_ON:
-        raise
-    except RuntimeError:      # jax was installed without CUDA, or does not find a driver
-        return False
+def has_x64():
+    """Return whether jax_enable_x64 is set. If jax is not imported, its environment variable decides."""
+    jax = sys.modules.get("jax")
+    if jax is None or not hasattr(jax, "config"):
+        return os.environ.get("JAX_ENABLE_X64", "0").lower() in ("1", "true", "t", "yes", "y", "on")
+    return bool(jax.config.jax_enable_x64)
+
+
+cdef int check_elements(Descriptor a) except -1:
+    """Raise Refusal for an element type that jax does not have, or would narrow."""
+    dtype = get_dtype(a)      # TypeError for a type that NumPy and jax do not have
+    dlpack.check_types(a)
+    if a.dl_dtype_.bits < 8:
+        if not a.flags_ & PACKED:
+            raise Refusal("jax", f"elements of type {dtype} are padded to bytes, and jax imports only packed elements")
+        return 0
+    name = name_of_elements(a)
+    if name in NARROWED and not has_x64():
+        raise Refusal("jax", f"{dtype} requires jax_enable_x64; without it the values would be narrowed to {NARROWED[name]}",
+                      "jax.config.update('jax_enable_x64', True), called first")
+    if name not in _ELEMENTS:
+        raise Refusal("jax", f"elements of type {name} are not supported")
+    return 0
+
+
+cdef int check_memory(Descriptor a) except -1:
+    """Raise Refusal for memory that jax cannot share."""
+    a = for_host_library(a, "jax", kDLCUDA)
+    if a.device_.device_type == kDLCUDA and not has_device():
+        raise Refusal("jax", f"the memory is on {device_name(a)}, and no CUDA driver or device was found")
+    if not is_compact(a) or a.device_.device_type == kDLCPU and size_of(a) and <size_t> a.data_ % BOUNDARY:
+        raise not_shared(a)
+    return 0
+
+
+cdef object not_shared(Descriptor a):
+    return Refusal("jax", f"host memory can be shared only if it is compact and starts on a {<int> BOUNDARY}-byte boundary;"
+                          f" address {a.ptr:#x}" + ("" if a.flags_ & PACKED else f", byte strides {a.byte_strides}"))
+
+
+cdef bint is_compact(Descriptor a) except -1:
+    """Return whether the elements have no gaps, in any order of the dimensions."""
+    if a.flags_ & (C_CONTIGUOUS | PACKED):
+        return True
+    expected = a.itemsize_
+    for stride, length in sorted(zip(a.byte_strides, a.shape)):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def check(Descriptor array not None, bint copied):
+    """Raise the Refusal of `as_jax` for an array, or for its copy, without converting it."""
+    if not copied:
+        check_memory(array)
+    check_elements(array)
 
 
 cdef object emit(Descriptor a, bint may_copy):
@@ -244,29 +287,18 @@ cdef object emit(Descriptor a, bint may_copy):
         jax needs a copy, or does not have the element type.
     """
     jax = needed("jax", "to create its arrays")
-    dtype = get_dtype(a)      # TypeError for a type that NumPy and jax do not have
-    if a.dl_dtype_.code != NO_DLPACK and a.dl_dtype_.bits < 8 and not a.flags_ & PACKED:
-        raise BufferError(
-            f"jax: elements of type {dtype} are padded to bytes, and jax imports only packed elements; {conversion(a)}"
-        )
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
+    check_elements(a)
+    if not may_copy:
+        check_memory(a)
     try:
         result = jax.dlpack.from_dlpack(view)
     except PASSES_ON:
         raise
     except (TypeError, ValueError, RuntimeError) as error:
-        raise BufferError(f"jax: from_dlpack rejects the array ({error}); {advice(a, may_copy, jax)}") from error
-    if result.dtype != dtype:
-        raise BufferError(
-            f"jax: {dtype} requires jax_enable_x64; without it the values would be narrowed to {result.dtype}. Call"
-            f" jax.config.update('jax_enable_x64', True) first, or"
-            f" arrayhub.as_jax(x, dtype='{result.dtype}') to narrow them"
-        )
+        raise Refusal("jax", f"from_dlpack rejects the array ({error})") from error
     if not may_copy and a.size and address_of(result) != a.ptr:
-        raise BufferError(
-            f"jax: host memory can be shared only if it is compact and starts on a {<int> BOUNDARY}-byte boundary;"
-            f" address {a.ptr:#x}, byte strides {a.byte_strides}. Pass copy=True"
-        )
+        raise not_shared(a)
     return result
 
 
@@ -281,3 +313,4 @@ cdef object export(Descriptor a, bint copied, bint allow_readonly):
 library("jax").set_importer(0, parse, parse)
 library("jax").set_importer(1, parse, parse)
 library("jax").set_exporter(export)
+library("jax").check = check

@@ -21,6 +21,7 @@ cdef class Library:
     cdef readonly str call              # arrayhub's function that exports to the library, such as "as_torch", or None
     cdef readonly str device_type       # device type of its arrays
     cdef readonly bint reads_host       # whether its arrays may also be in host memory
+    cdef public object check            # check(array, copied) raises the error of the export, without a conversion
     cdef str module                     # module in this folder that sets the functions, or None
     cdef int loaded                     # whether the module is imported
     cdef int first_importer             # number of the library's first import function

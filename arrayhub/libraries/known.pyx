@@ -35,6 +35,7 @@ from arrayhub.libraries cimport numpy
 
 from arrayhub._core.descriptor import READERS
 from arrayhub._core.errors import INSTALL, root_of
+from arrayhub.libraries.numpy import check as numpy_check
 
 include "importers.pxi"
 
@@ -75,6 +76,11 @@ cdef class Library:
             _by_root[root] = self
             if device is not None:
                 READERS[root] = partial(_read_device, device)
+
+    def check_export(self, array, copied):
+        """Raise the error of the export of an array, or of its copy on a supported device, without converting it."""
+        self.load()
+        self.check(array, copied)
 
     def install_for(self, driver):
         """Return the installation command for a CUDA driver version. The row must have an installation command.
@@ -185,6 +191,12 @@ cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
     return numba.emit(a)
 
 
+def check_numba(array, copied):
+    from arrayhub.libraries import numba
+
+    numba.check(array, copied)
+
+
 # --------------------------------------------------------------------------------------------------------- the table
 
 # Types are tested in the order of the table, and reports list the libraries in this order.
@@ -193,6 +205,8 @@ Library("numpy", "pip install 'numpy>=2.0'", lambda numpy: numpy.zeros(3)) \
     .importing(lambda cls: issubclass(cls, np.generic), numpy.copy_scalar, numpy.copy_scalar) \
     .importing(lambda cls: issubclass(cls, np.ndarray), numpy.parse, numpy.parse_by_dict) \
     .exporting("cpu", True, to_numpy, 0)     # `give` returns an ndarray unchanged if it does not contain Python objects
+
+library("numpy").check = numpy_check
 
 Library("python", None, roots=("builtins", "array"), like="numpy") \
     .importing(lambda cls: cls is bytes, buffer.parse_bytes, buffer.parse) \
@@ -228,6 +242,8 @@ Library("dpnp", "pip install dpnp", _dpnp_array, module="dpctl") \
 
 Library("numba", "pip install numba", roots=("numba", "numba_cuda"), traits=SILENT_ON_DEFAULT) \
     .exporting("cuda", True, to_numba)
+
+library("numba").check = check_numba
 
 Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.0]), traits=ARROW_ARRAY_FIRST,
         like="arrow", module="pyarrow") \

@@ -1,8 +1,9 @@
 """numba: export as an array that compiled functions accept. numba_typing defines the numba type of USMArray."""
 
-from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native
-from arrayhub._core.errors import PASSES_ON, first_line, unreadable, wider_dtype
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
+from arrayhub._core.errors import PASSES_ON, Refusal, first_line
 from arrayhub.libraries.numpy import ndarray
+from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 
 _NO_TYPES = "gG"  # NumPy's characters for longdouble and clongdouble
@@ -19,13 +20,8 @@ def emit(array):
     TypeError
         NumPy does not have a dtype for the elements.
     """
-    on_host = is_host_readable(array)
-    if not on_host and array.device.type != "cuda":
-        raise BufferError(unreadable("numba", array.device, "numba", "call arrayhub.to_host(x), or pass copy=True"))
-    dtype = array.dtype  # raises TypeError for a type that NumPy does not have
-    if array.typenum >= FIRST_OWN_TYPENUM or _has_no_type(dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
-        raise BufferError(f"numba: compiled functions do not support the elements of {array!r}; {_instead_of(array)}")
-    if on_host:
+    check(array, False)
+    if is_host_readable(array):
         return ndarray(array)
     from numba import cuda
 
@@ -37,22 +33,19 @@ def emit(array):
     except PASSES_ON:
         raise
     except Exception as error:  # the CUDA driver or numba's support for it is missing
-        raise BufferError(
-            f"numba: as_cuda_array fails for memory on {array.device} ({first_line(error)}); call arrayhub.to_host(x)"
-        ) from error
+        raise Refusal("numba", f"as_cuda_array fails for memory on {array.device} ({first_line(error)})") from error
 
 
-def _instead_of(array):
-    """Return the advice for elements that numba does not support."""
-    if array.typenum < FIRST_OWN_TYPENUM and not is_native(array.dtype):
-        return "pass copy=True, which converts them into native byte order"
-    if array.dtype.char in "gG":
-        name = {"g": "float64", "G": "complex128"}[array.dtype.char]
-        return f"call arrayhub.asarray(x, dtype={name!r}) first, which rounds"
-    wider = wider_dtype(array.dtype)
-    if wider is not None:
-        return f"call arrayhub.asarray(x, dtype={wider!r}) first"
-    return "call arrayhub.as_numpy(x, copy=None), or convert the array to a supported dtype first"
+def check(array, copied):
+    """Raise the error of `as_numba` for an array, or for its copy, without converting it."""
+    on_host = array.device.type != "cuda" if copied else is_host_readable(array)
+    if not copied and not on_host and array.device.type != "cuda":
+        raise Refusal("numba", f"the memory is on {array.device}, which numba cannot read", call="arrayhub.to_host(x)")
+    if not on_host and not has_device():
+        raise Refusal("numba", f"the memory is on {array.device}, and no CUDA driver or device was found")
+    dtype = array.dtype  # raises TypeError for a type that NumPy does not have
+    if array.typenum >= FIRST_OWN_TYPENUM or _has_no_type(dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
+        raise Refusal("numba", f"compiled functions do not support the elements of {array!r}")
 
 
 def _has_no_type(dtype, characters):

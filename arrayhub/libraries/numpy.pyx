@@ -30,7 +30,7 @@ from arrayhub.adapters cimport buffer, interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, module_of, show, unreadable
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, Refusal, module_of, show, unreadable
 
 # Types whose values do not have memory to view, so NumPy copies them. Test with issubclass: isinstance also trusts
 # ``__class__``, which an object can forge.
@@ -354,12 +354,19 @@ cdef object emit(Descriptor a):
     TypeError
         NumPy does not have a dtype for the elements.
     """
-    if not host_readable(a):
-        raise BufferError(unreadable("numpy", device_name(a), call="pass device='cpu' or copy=True, or call arrayhub.to_host(x)"))
-    if a.flags_ & PACKED:
-        raise BufferError(f"numpy: {PACKED_ELEMENTS}")
+    if not host_readable(a) or a.flags_ & PACKED:
+        check(a, False)
     host_ready(a)
     return array_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
+
+
+def check(Descriptor array not None, bint copied):
+    """Raise the error of `as_numpy` for an array, or for its copy, without converting it."""
+    if not copied and not host_readable(array):
+        raise Refusal("numpy", f"the memory is on {device_name(array)}, which the host cannot read", call="arrayhub.to_host(x)")
+    if array.flags_ & PACKED:
+        raise Refusal("numpy", PACKED_ELEMENTS)
+    get_dtype(array)
 
 
 # Address of empty arrays. For a null pointer NumPy would allocate memory and make the array writeable.

@@ -13,7 +13,7 @@ from arrayhub._core.cpython.exceptions cimport take
 from arrayhub.adapters cimport arrow, dlpack
 from arrayhub.libraries.known cimport library
 
-from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PASSES_ON
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PASSES_ON, Refusal, reason_of
 from arrayhub.libraries import wrappers
 
 cdef extern from *:
@@ -91,76 +91,60 @@ cdef object legacy_capsule(object obj):
 
 cdef object pyarrow_error(object obj, object reason):
     pyarrow = sys.modules["pyarrow"]
-    nested = "; or call arrayhub.asnested(x)" if "asnested" in str(reason) else ""
-    words = advice_in_chunks(obj) if isinstance(obj, pyarrow.ChunkedArray) else advice(obj, reason)
-    return BufferError(f"pyarrow.{type(obj).__name__}: {words}{nested}")
+    words = "consists of chunks; call x.combine_chunks(), or use x.chunk(i) one by one"
+    if not isinstance(obj, pyarrow.ChunkedArray):
+        words = advice(obj, reason, "x")
+    elif obj.num_chunks and refusal_of(obj.chunk(0)) is not None:
+        words = advice(obj.chunk(0), reason, "x.combine_chunks()")
+    return Refusal(f"pyarrow.{type(obj).__name__}", words, call="arrayhub.asnested(x)")
 
 
 # Advice for objects that are not a single dense array: pairs of a predicate and a text. The first match applies.
 _ADVICE = (
     (lambda pa, x: isinstance(x, pa.Table),
-     "has columns in chunks; call x.column(i).combine_chunks(), or pass copy=True, which makes a matrix"),
-    (lambda pa, x: isinstance(x, pa.RecordBatch), "has columns; use x.column(i), or pass copy=True, which makes a matrix"),
-    (lambda pa, x: isinstance(x, pa.Scalar), "is a single value; call x.as_py()"),
-    (lambda pa, x: isinstance(x, pa.ExtensionArray), "is an extension array; use x.storage"),
-    (lambda pa, x: pa.types.is_null(x.type), "has nulls but no values; call arrayhub.asnested(x.cast(pyarrow.float64()))"),
-    (lambda pa, x: x.null_count > 0, ""),
-    (lambda pa, x: pa.types.is_boolean(x.type), "packs eight values into a byte; call x.cast(pyarrow.uint8()), which copies"),
-    (lambda pa, x: pa.types.is_dictionary(x.type), "is dictionary-encoded; use x.indices and x.dictionary"),
-    (lambda pa, x: pa.types.is_decimal(x.type), "has decimals; call x.cast(pyarrow.float64()), which rounds them"),
-    (lambda pa, x: pa.types.is_interval(x.type), "has months, days and nanoseconds; call x.to_pylist()"),
+     "has columns in chunks; call {x}.column(i).combine_chunks(), or pass copy=True, which makes a matrix"),
+    (lambda pa, x: isinstance(x, pa.RecordBatch), "has columns; use {x}.column(i), or pass copy=True, which makes a matrix"),
+    (lambda pa, x: isinstance(x, pa.Scalar), "is a single value; call {x}.as_py()"),
+    (lambda pa, x: isinstance(x, pa.ExtensionArray), "is an extension array; use {x}.storage"),
+    (lambda pa, x: pa.types.is_null(x.type), "has nulls but no values; call arrayhub.asnested({x}.cast(pyarrow.float64()))"),
+    (lambda pa, x: pa.types.is_boolean(x.type), "packs eight values into a byte; call {x}.cast(pyarrow.uint8()), which copies"),
+    (lambda pa, x: pa.types.is_dictionary(x.type), "is dictionary-encoded; use {x}.indices and {x}.dictionary"),
+    (lambda pa, x: pa.types.is_decimal(x.type), "has decimals; call {x}.cast(pyarrow.float64()), which rounds them"),
+    (lambda pa, x: pa.types.is_interval(x.type), "has months, days and nanoseconds; call {x}.to_pylist()"),
     (lambda pa, x: pa.types.is_date(x.type),
-     "has dates; pass copy=True, which converts to datetime64, or view the integers: x.view(pyarrow.int{bits}())"),
+     "has dates; pass copy=True, which converts to datetime64, or view the integers: {x}.view(pyarrow.int{bits}())"),
     (lambda pa, x: pa.types.is_temporal(x.type),
-     "has a temporal type that NumPy does not have; view the integers: x.view(pyarrow.int{bits}())"),
-    (lambda pa, x: pa.types.is_run_end_encoded(x.type), "is run-end encoded; call pyarrow.compute.run_end_decode(x)"),
-    (lambda pa, x: pa.types.is_map(x.type), "is nested; use x.keys and x.items"),
-    (lambda pa, x: pa.types.is_struct(x.type), "is nested; use x.field(i), or x.flatten() for all fields"),
-    (lambda pa, x: pa.types.is_union(x.type), "is nested; use x.field(i)"),
-    (lambda pa, x: pa.types.is_nested(x.type), "is nested; use x.flatten()"),
-    (lambda pa, x: "string" in str(x.type) or "binary" in str(x.type), "has strings; use x.to_pylist()"),
+     "has a temporal type that NumPy does not have; view the integers: {x}.view(pyarrow.int{bits}())"),
+    (lambda pa, x: pa.types.is_run_end_encoded(x.type), "is run-end encoded; call pyarrow.compute.run_end_decode({x})"),
+    (lambda pa, x: pa.types.is_map(x.type), "is nested; use {x}.keys and {x}.items"),
+    (lambda pa, x: pa.types.is_struct(x.type), "is nested; use {x}.field(i), or {x}.flatten() for all fields"),
+    (lambda pa, x: pa.types.is_union(x.type), "is nested; use {x}.field(i)"),
+    (lambda pa, x: pa.types.is_nested(x.type), "is nested; use {x}.flatten()"),
+    (lambda pa, x: "string" in str(x.type) or "binary" in str(x.type), "has strings; use {x}.to_pylist()"),
 )
 
 
-cdef str advice(object obj, object reason):
+cdef str advice(object obj, object reason, str x):
+    """Return the reason for which an array of this type is not dense, with calls on the expression `x`."""
+    pyarrow = sys.modules["pyarrow"]
+    if getattr(obj, "null_count", 0) and not isinstance(obj, pyarrow.Table) and not pyarrow.types.is_null(obj.type):
+        without = kind_of_elements(obj, f"{x}.drop_null()")
+        why = "has nulls, which a dense array cannot represent"
+        if without:
+            return f"{why}; without them it {without}"
+        missing = f"{MISSING_TIMES if pyarrow.types.is_temporal(obj.type) else MISSING_VALUES}, or "
+        fill = "" if pyarrow.types.is_nested(obj.type) else f" or {x}.fill_null(value)"
+        return f"{why}; {missing}call {x}.drop_null(){fill}"
+    return kind_of_elements(obj, x) or \
+        f"is not dense ({reason_of(reason)}); accepted: numbers without nulls. x.buffers() returns the raw buffers"
+
+
+cdef str kind_of_elements(object obj, str x):
     pyarrow = sys.modules["pyarrow"]
     for applies, words in _ADVICE:
         if applies(pyarrow, obj):
-            if "{bits}" in words:
-                return words.replace("{bits}", str(obj.type.bit_width))
-            return words or advice_without_nulls(obj, reason)
-    return f"is not dense ({reason}); accepted: numbers without nulls. x.buffers() returns the raw buffers"
-
-
-cdef str advice_without_nulls(object obj, object reason):
-    """Return the advice for an array with nulls, including the advice that applies after the nulls are dropped."""
-    why = "has nulls, which a dense array cannot represent"
-    pyarrow = sys.modules["pyarrow"]
-    if pyarrow.types.is_date(obj.type):
-        return f"{why}; {MISSING_TIMES}"
-    # MISSING_VALUES begins with MISSING_TIMES, and is therefore searched first.
-    missing = next((f"{text}, or " for text in (MISSING_VALUES, MISSING_TIMES) if text in str(reason)), "")
-    dropped = None
-    try:
-        dropped = obj.drop_null()
-    except pyarrow.ArrowNotImplementedError:      # pyarrow 26 cannot filter string views and binary views
-        pass
-    if dropped is None:
-        return f"{why}; use x.to_pylist()"
-    without = refusal_of(dropped)
-    if without is not None:
-        return f"{why}; without them it {wrappers.named_as('x.drop_null()', advice(dropped, without))}"
-    fill = "" if pyarrow.types.is_nested(obj.type) else " or x.fill_null(value)"
-    return f"{why}; {missing}call x.drop_null(){fill}"
-
-
-cdef str advice_in_chunks(object obj):
-    """Return the advice for a chunked array. If a chunk is not dense, the advice refers to ``x.combine_chunks()``."""
-    for chunk in obj.chunks:
-        reason = refusal_of(chunk)
-        if reason is not None:
-            return wrappers.named_as("x.combine_chunks()", advice(chunk, reason))
-    return "consists of chunks; call x.combine_chunks(), or use x.chunk(i) one by one"
+            return words.format(x=x, bits=getattr(getattr(obj, "type", None), "bit_width", 64) if "{bits}" in words else "")
+    return ""
 
 
 cdef object refusal_of(object obj):

@@ -6,6 +6,8 @@ docs/private_names.md lists the private names used here.
 - torch_emit: export as tensors
 """
 
+from functools import partial
+
 cimport cython
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
@@ -30,7 +32,7 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, remember_h
 
 from arrayhub._core.descriptor import Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, first_line, needed
+from arrayhub._core.errors import PASSES_ON, Refusal, first_line, needed
 
 include "torch_emit.pxi"
 
@@ -300,18 +302,23 @@ cdef int raise_failure(list failure, Py_ssize_t nbytes, Descriptor model) except
 cdef int refuse_unsafe(object tensor) except -1:
     """Raise BufferError for a state that DLPack ignores, or that torch rejects without naming a remedy."""
     if tensor.requires_grad:
-        first = "x.materialize(shape), and then " if is_uninitialized(tensor) else ""
-        raise BufferError(f"torch: requires_grad is True; accepted: tensors outside autograd. Call {first}x.detach() first")
+        if is_uninitialized(tensor):
+            raise Refusal("torch", "requires_grad is True", "tensors outside autograd; call x.materialize(shape), and then"
+                          " x.detach()")
+        call = ".resolve_conj()" if tensor.is_conj() else ".resolve_neg()" if tensor.is_neg() else ""
+        raise Refusal("torch", "requires_grad is True", "tensors outside autograd", f"x.detach(){call}")
     if tensor.is_conj():
-        raise BufferError("torch: is_conj() is True, so memory holds the conjugate values; call x.resolve_conj() first")
+        raise Refusal("torch", "is_conj() is True, so memory holds the conjugate values", call="x.resolve_conj()")
     if tensor.is_neg():
-        raise BufferError("torch: is_neg() is True, so memory holds the negated values; call x.resolve_neg() first")
+        raise Refusal("torch", "is_neg() is True, so memory holds the negated values", call="x.resolve_neg()")
     layout = tensor.layout
     if layout is not _torch.strided:
         call = jagged_call(tensor) if layout is _torch.jagged else "arrayhub.assparse(x) instead, or x.to_dense()"
-        raise BufferError(f"torch: layout is {layout}; accepted: torch.strided. Call {call} first")
+        refusal = Refusal("torch", f"layout is {layout}", "torch.strided")
+        refusal.hint = partial(str, f"call {call} first")
+        raise refusal
     if tensor.is_meta:
-        raise BufferError("torch: device is 'meta', without memory; accepted: tensors with data")
+        raise Refusal("torch", "device is 'meta', without memory; accepted: tensors with data")
     return 0
 
 
@@ -362,8 +369,8 @@ cdef int refuse_parts_of_bytes(object tensor) except -1:
     if dtype is _uint8 or dtype is _int8:
         return 0
     if str(dtype).partition("int")[2] in ("1", "2", "3", "4", "5", "6", "7"):
-        raise BufferError(
-            f"torch: dtype is {dtype}, which torch exports as 8-bit integers; accepted: dtypes of 8 bits or more. Call"
+        raise Refusal(
+            "torch", f"dtype is {dtype}, which torch exports as 8-bit integers; accepted: dtypes of 8 bits or more. Call"
             " x.view(torch.uint8) for the bytes"
         )
     return 0
@@ -390,14 +397,14 @@ cdef object tensor_error(object tensor, object reason):
     """Return the BufferError for a tensor that torch does not export, with a remedy if a remedy is known."""
     for applies, advice in _WITHOUT_MEMORY:
         if is_in_state(applies, tensor):
-            return BufferError(f"torch: cannot share the tensor's memory: {advice}")
+            return Refusal("torch", f"cannot share the tensor's memory: {advice}")
     dtype, call = packed_call(tensor)
     if call is not None:
-        return BufferError(
-            f"torch: dtype is {dtype}; accepted: dtypes that DLPack has. Call {call} for the bytes"
+        return Refusal(
+            "torch", f"dtype is {dtype}; accepted: dtypes that DLPack has. Call {call} for the bytes"
         )
-    return BufferError(
-        f"torch: cannot share the memory of a {type(tensor).__name__} ({first_line(reason)}); accepted: dense tensors"
+    return Refusal(
+        "torch", f"cannot share the memory of a {type(tensor).__name__} ({first_line(reason)}); accepted: dense tensors"
     )
 
 
@@ -426,3 +433,4 @@ cdef tuple packed_call(object tensor):
 
 library("torch").set_importer(0, parse, parse_by_dlpack)
 library("torch").set_exporter(emit)
+library("torch").check = check

@@ -14,6 +14,7 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     kDLCPU,
     kDLCUDA,
+    name_of_elements,
     shape_tuple,
     size_of,
 )
@@ -33,7 +34,7 @@ from arrayhub.adapters.dlpack_abi cimport (
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM
 from arrayhub.runtimes.host cimport for_host_library
 
-from arrayhub._core.errors import PASSES_ON
+from arrayhub._core.errors import PASSES_ON, Refusal
 
 
 cdef object emit(Descriptor a, bint copied, bint allow_readonly):
@@ -54,6 +55,7 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
             or dtypes.bits_of(a.dl_dtype_) == 128):
         a = acceptable(a, allow_readonly, api)
     if not surely_known(a):
+        check_elements(a)
         check_empty(a)
     managed = dlpack.new_managed(a)
     managed.flags &= ~<unsigned long long> DL_READ_ONLY
@@ -74,21 +76,49 @@ cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI*
     For CUDA memory, make torch's current stream wait for the producer's work. Raise BufferError if torch does not support the
     memory.
     """
-    cdef int k
     a = for_host_library(a, "torch", kDLCUDA)
-    if not allow_readonly and not a.flags_ & WRITEABLE:
-        raise BufferError(
-            "torch: the memory is read-only, which torch does not support; pass copy=True, or allow_readonly=True"
-            " and do not write"
-        )
-    if not a.flags_ & PACKED:
-        for k in range(a.nd_):
-            if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
-                raise BufferError("torch: negative strides are not supported; pass copy=True")
-    check_start(a)
+    check_memory(a, allow_readonly)
     if a.device_.device_type == kDLCUDA:
         order_current_stream(a, api)
     return a
+
+
+cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
+    """Raise Refusal for memory that torch cannot share: read-only memory, negative strides, and some addresses."""
+    cdef int k
+    if not allow_readonly and not a.flags_ & WRITEABLE:
+        raise Refusal("torch", "the memory is read-only, and torch does not have read-only tensors",
+                      "writable memory, or allow_readonly=True if nothing writes to the tensor")
+    if not a.flags_ & PACKED:
+        for k in range(a.nd_):
+            if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
+                raise Refusal("torch", "negative strides are not supported")
+    return check_start(a)
+
+
+# Element types that torch's from_dlpack accepts.
+cdef frozenset _ELEMENTS = frozenset((
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+    "bfloat16", "complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2",
+))
+
+
+cdef int check_elements(Descriptor a) except -1:
+    dlpack.check_types(a)
+    name = name_of_elements(a)
+    if name not in _ELEMENTS:
+        raise Refusal("torch", f"elements of type {name} are not supported")
+    return 0
+
+
+def check(Descriptor array not None, bint copied):
+    """Raise the Refusal of `as_torch` for an array, or for its copy, without converting it."""
+    if not copied:
+        array = for_host_library(array, "torch", kDLCUDA)
+        check_memory(array, False)
+    check_elements(array)
+    check_empty(array)
 
 
 cdef int check_start(Descriptor a) except -1:
@@ -99,8 +129,7 @@ cdef int check_start(Descriptor a) except -1:
     """
     cdef size_t needed = a.itemsize_ if a.device_.device_type == kDLCUDA else 16 if dtypes.bits_of(a.dl_dtype_) == 128 else 1
     if needed > 1 and <size_t> a.data_ % needed != 0 and size_of(a) != 0:
-        raise BufferError(f"torch: the elements start at address {<size_t> a.data_:#x}; accepted: {needed}-byte"
-                          " boundaries. Pass copy=True")
+        raise Refusal("torch", f"the elements start at address {<size_t> a.data_:#x}", f"{needed}-byte boundaries")
     return 0
 
 
@@ -115,8 +144,8 @@ cdef int check_empty(Descriptor a) except -1:
         return 0
     for k in range(a.nd_):
         if a.shape_[k] > 1 and layout.checked_mul(total, a.shape_[k], &total):
-            raise BufferError(f"torch: the lengths {shape_tuple(a)} of an empty array overflow in torch; accepted:"
-                              " lengths whose product, without zeros, is less than 2**63 bytes")
+            raise Refusal("torch", f"the lengths {shape_tuple(a)} of an empty array overflow in torch",
+                          "lengths whose product, without zeros, is less than 2**63 bytes")
     return 0
 
 
@@ -161,7 +190,7 @@ cdef object pending_as_torch_error(Descriptor a):
 
 cdef object torch_error(Descriptor a, object error):
     """Build a BufferError with the first line of torch's message, which continues with a C++ backtrace."""
-    return BufferError(
-        f"torch: elements of type {dtypes.by_typenum(a.typenum_).name.decode()} are not supported"
-        f" ({str(error).partition(chr(10))[0]}); convert them first"
+    return Refusal(
+        "torch",
+        f"elements of type {dtypes.by_typenum(a.typenum_).name.decode()} are not supported ({first_line(error)})",
     )

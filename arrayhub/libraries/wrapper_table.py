@@ -705,7 +705,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "CFTimeIndex": "x.to_datetimeindex(), if NumPy supports its calendar",
             "DataArray": _XARRAY,
             "DataTree": "x['name'] for one of its variables",
-            "Dataset": "x['name'] for one of its variables",
+            "Dataset": "x.to_array(), a copy of its variables, or x['name'] for one of them",
             "NamedArray": _XARRAY,
         },
     ),

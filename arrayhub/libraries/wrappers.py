@@ -11,14 +11,14 @@ importing the library.
 
 import datetime
 import operator
-import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, name_of_type, root_of
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, Refusal, TypeRefusal, name_of_type, root_of
 from arrayhub.libraries.wrapper_table import BUILT_IN, LOOKED_AT
 
 
@@ -79,9 +79,6 @@ _KINDS = (
     datetime.timedelta,
 )
 
-# The name `x` in an error message, followed by an attribute, an index or the end of an argument.
-_X = re.compile(r"(?<![\w.'\"])x(?=[.,)\[])")
-
 # The interpreter's own slots, which a metaclass cannot redefine.
 _mro = type.__dict__["__mro__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
@@ -118,7 +115,7 @@ def inside(obj, row=None):
         raise wrapper_error(obj, f"has elements of {dtype}, and x.{row.attribute} is not a NumPy array of this type")
     inner = path_getter(row.attribute)(obj)
     if inner is None:  # such as a closed SharedMemory
-        raise BufferError(f"{name_of_type(type(obj))}: {row.attribute} is None, so the memory was released")
+        raise Refusal(name_of_type(type(obj)), f"{row.attribute} is None, so the memory was released")
     return inner
 
 
@@ -162,7 +159,27 @@ def wrapper_error(obj, why):
     """Return a TypeError that explains why a wrapper cannot be imported."""
     cls = type(obj)
     name = f"{root_of(cls)}.{_qualname(cls).rpartition('.')[2]}"
-    return TypeError(f"{name} {why}; {_advice(obj)}")
+    error = TypeRefusal("asarray", f"{name} {why}", call=expression(obj))
+    error.hint = partial(_advice, obj)
+    return error
+
+
+def expression(obj):
+    """Return the expression in the advice for an object, without remarks and alternatives, or "" if there is none."""
+    row = known(type(obj))
+    advice = row.advice if row is not None else None
+    if row is not None and row.root == "pandas" and callable(advice):
+        return "arrayhub.asnested(x)"  # without reading the elements
+    text = (advice(obj) if callable(advice) else advice) or ""
+    ends = [k for k, c in enumerate(text) if c in ",; "] + [len(text)]
+    for end in ends:
+        if text[:end].count("(") == text[:end].count(")") and text[:end].count("[") == text[:end].count("]"):
+            try:
+                compile(text[:end], "advice", "eval")
+            except SyntaxError:
+                continue
+            return "" if "name" in text[:end] and "'name'" in text[:end] or "(value)" in text[:end] else text[:end]
+    return ""
 
 
 def _advice(obj):
@@ -178,9 +195,10 @@ def _advice(obj):
 
 def elements_error(array):
     """Return the TypeError for an ndarray of Python objects, or of a dtype that no protocol can represent."""
-    return TypeError(
-        f"{name_of_type(type(array))}: dtype is {array.dtype!r}; accepted: every NumPy dtype without Python objects,"
-        f" and those of ml_dtypes. {_advice_on_elements(array)}"
+    return TypeRefusal(
+        name_of_type(type(array)),
+        f"dtype is {array.dtype!r}",
+        f"every NumPy dtype without Python objects, and those of ml_dtypes. {_advice_on_elements(array)}",
     )
 
 
@@ -241,21 +259,6 @@ def _are_all(kind, types):
     return all(map(issubclass, types, repeat(kind)))
 
 
-def named_as(path, words):
-    """Return an error text with `x` replaced by the path to the object."""
-    return _X.sub(path.replace("\\", r"\\"), words)
-
-
-def for_nested(words):
-    """Return an error text about a NestedArray without advice to call `asnested`, which returns the array itself."""
-    return words.replace("arrayhub.asnested(x).", "x.").replace("arrayhub.asnested(x)", "x.to_list()")
-
-
-def error_at(path, error):
-    """Return a copy of `error` in which `x` is replaced by the path to the part that caused the error."""
-    return (BufferError if isinstance(error, BufferError) else TypeError)(named_as(path, str(error)))
-
-
 def refuse_missing(obj):
     """Reject ``pandas.NA`` and ``pandas.NaT`` in a list of values."""
     name = {"NAType": "NA", "NaTType": "NaT"}.get(type(obj).__name__)
@@ -272,14 +275,12 @@ def _registered(root):
     return sorted(name for own, name in ROWS.keys() - BUILT_IN_ROWS if own == root and name is not None)
 
 
-def hint(obj, reasons=""):
-    """Return advice for an object that no protocol can import. The caller appends the advice to its error text.
+def hint(obj, failed=False):
+    """Return advice for an object that no protocol can import, or "". The caller appends the advice to its reason.
 
-    Return "" if `reasons`, the errors of the object's protocols, are sufficient. A library's methods are named only for
+    `failed` is true if the object supports a protocol, which has failed. A library's methods are named only for
     known types, because methods of the same name differ between libraries. The tests make the calls of this advice.
     """
-    if any(map(reasons.__contains__, ("arrayhub.asnested(x)", "x.to_list()", "accepted: arrays without a mask"))):
-        return ""
     cls = type(obj)
     row = known(cls)
     if row is not None and row.advice is not None:
@@ -287,7 +288,7 @@ def hint(obj, reasons=""):
     if hasattr(cls, "__array__"):
         return "; numpy.asarray(x) calls its __array__, which may copy"
     root = root_of(cls)
-    if reasons or root == "builtins":
+    if failed or root == "builtins":
         return ""
     registered = _registered(root)
     if registered:

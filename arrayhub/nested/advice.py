@@ -1,290 +1,846 @@
-"""Find a call that converts an object that a library rejects. Calls are tried with a sample of the object."""
+"""advise: the verdict of a library on an object, and the call that works, from types and layouts.
+
+`explain` shows the results of `advise`, and the field `call` of a refusal is the same call. Nothing is converted:
+
+- The object is imported as a view. An object that `asnested` copies is represented by an empty array of its type, and
+  Python values by the first values.
+- ``Library.check_export`` and the functions ``check`` and ``why_copied`` of the modules in `export` raise or return the
+  reason for which the export would fail or copy. The exports use the same functions.
+
+Where a conversion depends on the values, such as on rows of equal lengths, the call works for all values.
+"""
 
 import re
 import sys
-from collections.abc import Iterator
-from functools import partial
-from importlib import import_module
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from arrayhub import transfer
 from arrayhub._core.copying import VIEW
-from arrayhub._core.errors import NARROWER
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, requested_dtype
+from arrayhub._core.errors import (
+    NO_CUDA_DEVICE,
+    Refusal,
+    TypeRefusal,
+    ValueRefusal,
+    form_of,
+    missing_library_error,
+    root_of,
+)
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
+from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import CONSUMERS, VALUES, asarray, is_array_of, offer, protocols_of_type
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
-from arrayhub.convert.functions import convert
-from arrayhub.inspection.explain import LOOKED_AT, attempt
-from arrayhub.libraries.wrappers import named_as
-from arrayhub.nested.array import NestedArray, chunked, part
-from arrayhub.nested.asnested import asnested
-from arrayhub.nested.concatenate import concatenate
-from arrayhub.nested.export import NESTED_CONSUMERS, as_arrow
+from arrayhub.convert.names import sparse_library
+from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
+from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
+from arrayhub.inspection.values import LOOKED_AT, dtype_of_value
+from arrayhub.libraries import plugins, wrappers
+from arrayhub.libraries.known import LIBRARIES
+from arrayhub.nested.array import NestedArray
+from arrayhub.nested.array import is_on_host as node_is_on_host
+from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
+from arrayhub.nested.concatenate import is_in_order
+from arrayhub.nested.export import EXPORT_RULES, NESTED_CONSUMERS
 from arrayhub.nested.from_awkward import is_awkward
-from arrayhub.nested.missing import call_with_cast, has_missing
 from arrayhub.nested.to_device import offsets_on_host
+from arrayhub.runtimes.cuda import has_device
+from arrayhub.runtimes.host import is_host_readable
+from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.assparse import sparse_or_none
+from arrayhub.sparse.rules import RULES, check_export, why_copied
+from arrayhub.sparse.validation import is_on_host
 
-_COPIED = (list, tuple)  # types whose values `asnested` copies
-_MAX_ITEMS = 10  # number of columns or rows for which a call is searched
-
-# Expressions that error messages suggest. Each returns an object that more libraries accept.
-_PREPARATIONS = (
-    "x.to_numpy()",
-    "x.set_axis(range(x.shape[1]), axis=1)",
-    "x.detach()",
-    "x.resolve_conj()",
-    "x.resolve_neg()",
-    "arrayhub.asarray(x).reshape(-1)",
-    "x.reshape(-1)",
-    "pyarrow.table(x)",
-)
-
-# An expression in ``x``, such as ``x.content``, and the value of the expression for a sample of the object.
-_Part = tuple[str, Any]
+_ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
+_MODULES = {"arrow": "pyarrow", "pydata_sparse": "sparse"}  # libraries whose name in `convert` is not their module's
 
 
-def working_call(obj: Any, consumer: str, refusal: str) -> str:
-    """Return the first call that converts `obj`, or each of its columns or rows, for `consumer`.
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An object as `advise` and `explain` see it.
 
-    The call keeps all columns of a table, all rows of lists and all strings. If `consumer` rejects all of these calls,
-    return a call that does not use `consumer`, such as ``arrayhub.asnested(x)``, or "" for a USMArray. Also return ""
-    if `consumer` is not installed, if its device is missing, or if `asnested` rejects the object. For a stream, return
-    a call without trying it, because a stream can be read only once.
-
-    Parameters
+    Attributes
     ----------
-    obj : object
-        Object that ``convert(x, consumer)`` rejects with and without ``copy=True``, or a stream.
-    consumer : str
-        Name of a library in `convert`.
-    refusal : str
-        Message of the error that the conversion raises.
+    array : USMArray, NestedArray, SparseArray or None
+        A view of the object, or if `copied` is not "", an array of the same type. None if no function imports the object.
+    copied : str
+        Why the import copies the object, or "".
+    refusal : Exception or None
+        The error of `asarray` or `assparse`, if it rejects the object.
+    length : int or None
+        Number of elements of an object that `asnested` copies.
+    own : bool
+        Whether the object is the array.
+    kind : str
+        "values", "stream", "sparse" or "".
     """
-    if attempt(unread, obj)[0]:
-        return f"arrayhub.as_{consumer}(x)" if consumer in ("arrow", "polars", "pandas") else "arrayhub.asnested(x)"
-    if refusal.endswith("pass x.collect()"):  # a lazy frame; collect() runs the query
-        return "arrayhub.asnested(x.collect())"
-    if attempt(convert, np.zeros(1, np.float32), consumer, copy=None)[1]:
-        return ""  # the library is not installed, or its device is missing
-    first = sample_of(obj)
-    for call in _calls(first, consumer, refusal):
-        # A mask without a copy requires one chunk, and `obj` may have more chunks than the sample.
-        if _works(call, obj if call.endswith(", missing='mask')") else first):
-            return call
-    node = None if _preparation(refusal) else _node_of(obj, first)
-    if node is None:
-        expression = _preparation(refusal) or _preparation(attempt(asnested, first)[1])
-        return prepared_call(expression, attempt(_evaluated, expression, first)[0], consumer)
-    converted = _converted(*node, consumer) or _converted_items(*node, consumer)
-    if converted or issubclass(type(obj), USMArray):
-        return converted
-    if consumer in NESTED_CONSUMERS and attempt(as_arrow, node[1])[1] == "":
-        return "arrayhub.as_arrow(x)"
-    return "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
+
+    array: Any
+    copied: str = ""
+    refusal: BaseException | None = None
+    length: int | None = None
+    own: bool = False
+    kind: str = ""
+
+    @property
+    def is_sparse(self) -> bool:
+        return isinstance(self.array, SparseArray)
+
+    @property
+    def reason(self) -> str:
+        return printable(str(self.refusal)) if isinstance(self.refusal, Refusal) else _reason(self.refusal)
+
+    @property
+    def summary(self) -> str:
+        """Description of nested and sparse arrays, and of objects that are copied."""
+        x = self.array
+        if isinstance(x, SparseArray):
+            return f"{repr(x)[len('<SparseArray: ') : -1]}, {x.access}, on {x.device}"
+        if isinstance(x, NestedArray):
+            if self.kind == "values":
+                return "nested values, which are copied"
+            if self.copied:
+                return f"{self.length} * {str(x.type).partition(' * ')[2]}, which is copied"
+            return f"{x.type}, {x.access}, on {x.device}" + (f", in {len(x.chunks)} chunks" if kind_of(x).chunks else "")
+        return f"a value, which NumPy converts to {x.dtype}" if isinstance(x, USMArray) else "no array"
+
+    @property
+    def how(self) -> str:
+        """How a nested or sparse array is imported."""
+        if isinstance(self.array, SparseArray):
+            return "it is a SparseArray" if self.own else "assparse imports it; asarray returns dense arrays only"
+        through = "" if self.array.protocol == "constructed" else f" through {self.array.protocol}"
+        how = f"it is a NestedArray{through and f', imported{through}'}" if self.own else f"asnested imports it{through}"
+        return f"{how}; asarray returns dense arrays only"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Properties of a sparse array that some libraries do not support."""
+        x = self.array
+        if not isinstance(x, SparseArray) or is_on_host(x):
+            return ()
+        return (f"in memory of {x.device}, which the host cannot read; x.to_host() returns a copy on the host",)
+
+    @property
+    def consumers(self) -> tuple[str, ...]:
+        """The libraries that `explain` lists."""
+        if isinstance(self.array, SparseArray) or self.kind == "sparse":
+            return tuple(RULES)
+        if isinstance(self.array, USMArray):
+            return CONSUMERS if self.copied else (*CONSUMERS, *plugins.emitting())
+        if self.kind == "stream":
+            return (*CONSUMERS, *NESTED_CONSUMERS)
+        if self.array is None:
+            return CONSUMERS
+        nested = ("numpy", "torch", *NESTED_CONSUMERS)
+        return tuple(dict.fromkeys((*CONSUMERS, *nested))) if self.kind == "values" else nested
 
 
-def prepared_call(expression: str, result: Any, consumer: str) -> str:
-    """Return the first call that converts the result of an expression in ``x``, or "" if all calls fail."""
-    if result is None:
-        return ""
-    call = _converted(expression, result, consumer)
-    if call:
-        return call
-    refusal = attempt(convert, result, consumer, copy=True)[1]
-    return "" if expression in refusal else str(named_as(expression, working_call(result, consumer, refusal)))
+def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseException:
+    """Return the error of an export of `obj`, with the call that works in its field `call`."""
+    refusal = form_of(error)
+    if isinstance(refusal, Refusal) and not _is_about_missing(refusal):
+        refusal.call = advise(obj, consumer).call
+    return refusal
 
 
-def _preparation(refusal: str) -> str:
-    """Return the first of `_PREPARATIONS` that the text of an error contains, or ""."""
-    return next((expression for expression in _PREPARATIONS if expression in refusal), "")
+def _is_about_missing(refusal: Refusal) -> bool:
+    """Return whether a refusal is about the argument ``missing=``, whose value does not fit the elements."""
+    return refusal.subject.partition(":")[0] == "missing" and isinstance(refusal, (TypeRefusal, ValueRefusal))
 
 
-def sample_of(obj: Any) -> Any:
-    """Return some elements of an object as an object of the same type.
+def advise(obj: Any, consumer: str, source: Source | None = None) -> Verdict:
+    """Call `_advise`. An exception of the object or of a library becomes the reason of the verdict."""
+    verdict, error = try_call(_advise, obj, consumer, source)
+    return Verdict(consumer, CANNOT, _reason(error)) if verdict is None else verdict
 
-    The result consists of the first elements, followed by the rows that `_irregular_rows` finds. Return `obj` itself if
-    it is short, or if its type does not support the selection of elements.
+
+def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
+    """Return the verdict of a library, named as in `convert`, on an object, with the call that works or "".
+
+    `source` is the result of `import_source`, if the caller has it.
     """
-    if issubclass(type(obj), NestedArray):
-        return chunked(_samples_of_chunks(obj)) if kind_of(obj).chunks else sample_of_node(obj)
-    length = attempt(len, obj)[0]
-    if not isinstance(length, int) or length <= LOOKED_AT:
-        return obj
-    node = attempt(asnested, obj, copy=VIEW)[0]
-    rows = [*range(LOOKED_AT), *(row for row in _rows_of_chunks(node) if row >= LOOKED_AT)] if node is not None else []
-    sample = attempt(_take, obj, rows)[0] if len(rows) > LOOKED_AT else None
-    if sample is None:
-        sample = attempt(_slice, obj)[0]
-    return obj if sample is None or type(sample) is not type(obj) else sample
-
-
-def is_copied(obj: Any) -> bool:
-    """Return whether `obj` is a list, a tuple or an awkward array that `asnested` accepts. Only a sample is tried."""
-    return (issubclass(type(obj), _COPIED) or is_awkward(obj)) and attempt(asnested, sample_of(obj))[1] == ""
-
-
-def _slice(obj: Any) -> Any:
-    return obj[:LOOKED_AT]
-
-
-def _take(obj: Any, rows: list[int]) -> Any:
-    return obj.take(rows) if hasattr(type(obj), "take") else obj[rows]
-
-
-def sample_of_node(x: NestedArray) -> NestedArray:
-    """Select some elements of each chunk of a node, as in `sample_of`, and concatenate them."""
-    samples = _samples_of_chunks(x)
-    return samples[0] if len(samples) == 1 else concatenate(samples)
-
-
-def _samples_of_chunks(x: NestedArray) -> list[NestedArray]:
-    limit, samples = max(1, LOOKED_AT // len(x.chunks)), []
-    for chunk in x.chunks:
-        first = part(chunk, 0, min(len(chunk), limit))
-        rows = [part(chunk, row, row + 1) for row in _irregular_rows(chunk) if row >= limit]
-        samples.append(concatenate([first, *rows]) if rows else first)
-    return samples
-
-
-def _rows_of_chunks(x: NestedArray) -> Iterator[int]:
-    start = 0
-    for chunk in x.chunks:
-        for row in _irregular_rows(chunk):
-            yield start + row
-        start += len(chunk)
-
-
-def _irregular_rows(node: Any) -> list[int]:
-    """Return the indices of irregular rows of a node.
-
-    A row is irregular if it is missing, differs in length from row 0, or contains an irregular row. For each of these
-    reasons, only the first row is returned.
-    """
-    if not isinstance(node, NestedArray) or not len(node):
-        return []
-    kind, rows = kind_of(node), []
-    if (node.validity is not None and node.null_count) or _is_of_times(node):
-        rows.append(int(dense_as_numpy(node.is_null().to_host()).argmax()))
-    if kind.fields:
-        for field in node.children:
-            rows += _irregular_rows(field)
-    if not kind.lists or kind.width:
-        return rows
-    offsets = offsets_on_host(node)
-    lengths = dense_as_numpy(node.sizes.to_host()) if kind.sizes else np.diff(offsets)
-    different = lengths != lengths[0]
-    if different.any():
-        rows.append(int(different.argmax()))
-    if kind.ends:
-        for row in _irregular_rows(node.content):
-            if offsets[0] <= row < offsets[-1]:
-                rows.append(int(np.searchsorted(offsets, row, side="right")) - 1)
-    return rows
-
-
-def _node_of(obj: Any, first: Any) -> _Part | None:
-    """Return an expression for a NestedArray without chunks, and the value of the expression for a sample of `obj`.
-
-    `first` is the sample. Return None if `asnested` rejects the sample.
-    """
-    whole = obj if issubclass(type(obj), NestedArray) else attempt(asnested, obj, copy=VIEW)[0]
-    if whole is not None and kind_of(whole).chunks:
-        return "arrayhub.asnested(x, copy=True)", sample_of_node(whole)
-    if issubclass(type(obj), NestedArray):
-        return "x", first
-    node = attempt(asnested, first)[0]
-    return None if node is None else ("arrayhub.asnested(x)", node)
-
-
-def _converted(name: str, array: Any, consumer: str) -> str:
-    """Return a call that converts an array, or the content of a flat node without missing values.
-
-    `name` is the expression for the array. Return "" if all calls fail.
-    """
-    refusal = attempt(convert, array, consumer)[1] and attempt(convert, array, consumer, copy=True)[1]
-    # jax shares memory only at addresses that are multiples of 64. The sample may be at such an address, unlike `x`.
-    plain = [] if consumer == "jax" else [f"arrayhub.as_{consumer}(x)"]
-    for call in (*plain, f"arrayhub.as_{consumer}(x, copy=True)", *_calls(array, consumer, refusal)):
-        if _works(call, array):
-            call = call.replace("arrayhub.asnested(x)", "x") if isinstance(array, NestedArray) else call
-            return str(named_as(name, call))
-    if isinstance(array, NestedArray) and kind_of(array).numbers and not has_missing(array):
-        return _converted(f"{name}.content", array.content, consumer)
-    return ""
-
-
-def _converted_items(name: str, node: Any, consumer: str) -> str:
-    """Return a call that converts each column of records, or each row of lists. `name` is the expression for the node.
-
-    Return "" if all calls fail, or if the node does not consist of records or lists.
-    """
-    if not isinstance(node, NestedArray):
-        return ""
-    kind = kind_of(node)
-    if kind.fields and len(set(node.field_names)) == len(node.field_names):
-        item, items, pattern = "column", list(node.fields.values()), "{{key: {} for key, column in {}.fields.items()}}"
-    elif kind.lists and not kind.characters:
-        item, items, pattern = "row", list(node), "[{} for row in {}]"
-    else:
-        return ""
-    plain = [] if consumer == "jax" else [f"arrayhub.as_{consumer}(x)"]
-    calls = [*plain, _call(consumer, "x"), *(_converted("x", array, consumer) for array in items[:_MAX_ITEMS])]
-    for call in dict.fromkeys(filter(None, calls)):
-        converted = named_as(item, call)
-        if _works(pattern.format(converted, "x"), node):
-            return pattern.format(converted, name)
-    return ""
-
-
-def _works(call: str, x: Any) -> bool:
-    return attempt(_evaluated, call, x)[1] == ""
-
-
-def _evaluated(call: str, x: Any) -> Any:
-    pyarrow = attempt(import_module, "pyarrow")[0] if "pyarrow." in call else None
-    return eval(call, {"arrayhub": sys.modules["arrayhub"], "pyarrow": pyarrow, "x": x})
-
-
-# Not a function inside `_calls`, because `consumer` would then be a closure variable. CPython 3.11 leaks the arguments
-# of a generator if it cannot allocate the cell of a closure variable.
-def _call(consumer: str, x: str, arguments: str = "copy=None") -> str:
-    if consumer in ("cupy", "dpnp"):  # only copy=True moves host memory to a device
-        arguments = arguments.replace("copy=None", "copy=True")
-    return f"arrayhub.as_{consumer}({x}, {arguments})"
-
-
-def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
-    """Yield calls that may convert `first`, which is named ``x``. `refusal` is the library's error message."""
-    export = partial(_call, consumer)
-    node = first if isinstance(first, NestedArray) else attempt(asnested, first)[0]
-    decimal = node is not None and str(node.chunks[0].meaning if not kind_of(node).named else "").startswith("d:")
-    if decimal:
-        yield export("arrayhub.as_arrow(x).cast('float64')")
-        yield export("arrayhub.as_arrow(x).cast('float64')", "missing='nan'")
+    if is_array_of(obj, consumer):
+        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))  # returned unchanged
+    absent = _absence(consumer)
+    if absent:
+        return Verdict(consumer, CANNOT, absent)
+    stream = attempt(unread, obj)[0]
+    if stream and (source or import_source(obj)).array is None:
+        export = consumer in NESTED_CONSUMERS and consumer != "awkward"
+        why = "explain does not read the data; arrayhub.asnested(x) does"
+        return Verdict(consumer, NOT_TRIED, why, call_of(consumer) if export else "arrayhub.asnested(x)")
+    source = import_source(obj) if source is None else source
+    if consumer == "pandas" and is_pandas(obj) and not _is_multi_index(obj):
+        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
+    array = source.array
+    if consumer == "scipy" and sparse_library(obj) == "scipy":
+        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))  # returned unchanged, also in other formats
+    if array is None:
+        return _of_rejected(obj, consumer, source)
+    if isinstance(array, SparseArray):
+        return _of_sparse(obj, array, consumer)
     if consumer in NESTED_CONSUMERS:
+        if isinstance(array, USMArray) and array.dtype.kind in "SUTV":
+            source = _as_nested(obj, source)
+        return _of_nested_consumer(obj, source, consumer)
+    if consumer not in _ROWS:
+        return _of_named(obj, source, consumer)
+    if isinstance(array, NestedArray):
+        return _of_node(obj, source, consumer)
+    return _of_dense(obj, array, source.copied, consumer)
+
+
+def call_of(consumer: str, x: str = "x", *arguments: str) -> str:
+    """Return the call that exports `x` to a library."""
+    if consumer in (*CONSUMERS, *NESTED_CONSUMERS, "scipy"):
+        return f"arrayhub.as_{consumer}({', '.join((x, *arguments))})"
+    return f"arrayhub.convert({', '.join((x, repr(consumer), *arguments))})"
+
+
+def _absence(consumer: str) -> str:
+    """Return why the arrays of a library cannot be created on this machine, or ""."""
+    name = _MODULES.get(consumer, consumer)
+    if name in sys.modules or consumer not in (*_ROWS, *NESTED_CONSUMERS, *RULES, "xarray") or _is_installed(name):
+        return ""
+    if consumer == "cupy" and not has_device():
+        return NO_CUDA_DEVICE
+    return str(missing_library_error(name, "to create its arrays"))
+
+
+@lru_cache
+def _is_installed(name: str) -> bool:
+    return attempt(find_spec, name)[0] is not None
+
+
+def _error_of(function: Callable[..., Any], *arguments: Any, **options: Any) -> BaseException | None:
+    return try_call(function, *arguments, **options)[1]
+
+
+def _reason(error: BaseException | None) -> str:
+    return "" if error is None else reason(error)
+
+
+# ------------------------------------------------------------------------------------------------------------- import
+
+
+def import_source(obj: Any) -> Source:
+    """Import an object without a copy, or an array of its type. Exceptions of the object become `Source.refusal`."""
+    source, error = try_call(_import_source, obj)
+    return Source(None, refusal=error) if source is None else source
+
+
+def _import_source(obj: Any) -> Source:
+    cls = type(obj)
+    if issubclass(cls, (NestedArray, SparseArray)):
+        return Source(obj, own=True)
+    if issubclass(cls, USMArray):
+        return Source(obj)
+    if is_capsule(obj):
+        array, error = try_call(peek, obj)
+        return Source(array, refusal=error)
+    if attempt(unread, obj)[0]:
+        return _source_of_stream(obj)
+    if issubclass(cls, VALUES):
+        return _source_of_value(obj)
+    sparse, error = try_call(sparse_or_none, obj)
+    if sparse is not None or error is not None and sparse_library(obj) is not None:
+        return Source(sparse, refusal=error, kind="sparse")
+    array, error = try_call(asarray, obj)
+    if array is not None:
+        return Source(array)
+    node, refused = try_call(asnested, obj, copy=VIEW)
+    if node is not None:
+        return Source(node, refusal=error)
+    node = attempt(_first_copied, obj)[0]
+    if not isinstance(node, NestedArray):
+        return Source(None, refusal=error)
+    length = len(node) if is_arrow_scalar(cls) else attempt(len, obj)[0]
+    return Source(node, _reason(refused), error, length)
+
+
+def _source_of_stream(obj: Any) -> Source:
+    """Import a stream through a protocol other than Arrow, because an import through Arrow would read the stream."""
+    for protocol in (attempt(protocols_of_type, type(obj))[0] or (False, ()))[1]:
+        array = attempt(offer, obj, protocol)[0] if protocol != "arrow" else None
+        if array is not None:
+            return Source(array)
+    return Source(None, kind="stream")
+
+
+def _first_copied(obj: Any) -> Any:
+    """Return a copy of the first elements of an object that `asnested` copies. The elements of ndarrays are not read."""
+    if is_arrow_scalar(type(obj)):
+        return asnested(obj)
+    if issubclass(type(obj), np.ndarray):
+        masked = issubclass(type(obj), np.ma.MaskedArray)
+        return asnested(obj[:LOOKED_AT] if obj.dtype.hasobject or masked else np.empty((0,) * obj.ndim, obj.dtype))
+    if not is_awkward(obj) and not is_pandas(obj) and not hasattr(type(obj), "__arrow_array__"):
+        return None
+    return asnested(getattr(obj, "iloc", obj)[:LOOKED_AT] if is_pandas(obj) else obj[:LOOKED_AT])
+
+
+def _source_of_value(obj: Any) -> Source:
+    why = f"a value of type {type(obj).__name__} cannot be viewed: asarray copies it through NumPy"
+    dtype, refusal = attempt(dtype_of_value, obj)
+    if not refusal:
+        shape = () if not isinstance(obj, (list, tuple, range)) else (0,) * _depth(obj)
+        array = attempt(asarray, np.zeros(shape, dtype))[0]
+        if array is not None:
+            return Source(array, why)
+    first = obj[:LOOKED_AT] if issubclass(type(obj), (list, tuple)) else obj
+    node = attempt(asnested, first)[0] if issubclass(type(obj), (list, tuple)) else None
+    error = Refusal("asarray", refusal) if refusal else _error_of(asarray, first)
+    if node is None:
+        return Source(None, refusal=error)
+    return Source(node, "values do not have memory to view, so asnested copies them", error, len(obj), kind="values")
+
+
+def _as_nested(obj: Any, source: Source) -> Source:
+    """Describe an array of strings or records as the NestedArray that libraries of nested arrays receive."""
+    node = attempt(asnested, obj, copy=VIEW)[0] if source.array.dtype.names is not None else None
+    if node is not None:
+        return Source(node, source.copied)
+    empty = np.empty((0,) * source.array.ndim, source.array.dtype)
+    node, why = attempt(asnested, empty)[0], attempt(asnested, empty, copy=VIEW)[1]
+    return source if not isinstance(node, NestedArray) else Source(node, source.copied or why)
+
+
+def _depth(values: Any) -> int:
+    return 1 + _depth(values[0]) if isinstance(values, (list, tuple, range)) and len(values) else 1 if isinstance(
+        values, (list, tuple, range)
+    ) else getattr(values, "ndim", 0)
+
+
+def _is_multi_index(obj: Any) -> bool:
+    return type(obj).__name__ == "MultiIndex"
+
+
+# ------------------------------------------------------------------------------------------------- dense to libraries
+
+
+def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") -> Verdict:
+    """Return the verdict of a library of dense arrays on a dense array, which is a fresh copy if `copied` is given."""
+    row = _ROWS[consumer]
+    why = copied or _reason(_error_of(row.check_export, array, False))
+    if not why:
+        return Verdict(consumer, ZERO_COPY, "", call_of(consumer, x))
+    obstacle = _obstacle_to_copy(array, consumer)
+    if not obstacle:
+        values = issubclass(type(obj), VALUES) and x == "x"  # values are built without copy=True
+        return Verdict(consumer, COPY, why, call_of(consumer, x, *() if values else ("copy=True",)))
+    if array.dtype.names is not None and array.ndim == 1:
+        records = x if issubclass(type(obj), np.ndarray) else f"arrayhub.as_numpy({x})"
+        call = _call_for_fields([array.dtype[name] for name in array.dtype.names], consumer, f"arrayhub.asnested({records})")
+        if call:
+            return Verdict(consumer, CANNOT, obstacle, call)
+    call = call_with_dtype(array, consumer, x)
+    if not call and array.dtype.kind in "SUTOV" and not issubclass(type(obj), USMArray):
+        call = "arrayhub.asnested(x)" if _error_of(asnested, np.empty((0,) * array.ndim, array.dtype)) is None else ""
+    return Verdict(consumer, CANNOT, obstacle, call)
+
+
+def _obstacle_to_copy(array: Any, consumer: str) -> str:
+    """Return why a library also rejects a copy of an array, or ""."""
+    if not is_host_readable(array):
+        why = _reason(_error_of(transfer.check_source, array))
+        if why:
+            return why
+    return _reason(_error_of(_ROWS[consumer].check_export, _type_of_copy(array), True))
+
+
+def _type_of_copy(array: Any) -> Any:
+    """Return an array with the element type of a copy of `array`, which is in native byte order."""
+    if array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative:
+        return array
+    return asarray(np.empty(0, array.dtype.newbyteorder("=")))
+
+
+def call_with_dtype(array: Any, consumer: str, x: str, *arguments: str) -> str:
+    """Return the call that casts the elements to a type that a library supports, or "" if there is none."""
+    for name in _casts(array):
+        if not _obstacle_to_copy(asarray(np.empty(0, name)), consumer):
+            moves = not _ROWS[consumer].reads_host or not is_host_readable(array)
+            moved = ("copy=True",) if moves and "copy=True" not in arguments else ()
+            return call_of(consumer, x, f"dtype={name!r}", *arguments, *moved)
+    return ""
+
+
+def _casts(array: Any) -> Iterator[str]:
+    """Yield the element types to which an array can be cast: without loss if possible, and narrower ones last."""
+    dtype = array.dtype
+    if dtype.kind in "mM":
+        yield "int64"
         return
-    times = first.dtype.kind in "mM" if isinstance(first, USMArray) else node is not None and _is_of_times(node)
-    if node is not None and has_missing(node):
-        if consumer != "jax":
-            yield export("x", "missing='mask'")
-        yield export("x", "missing='mask', copy=True")
-        yield export("x", "missing='nan', copy=True")
-        yield export("arrayhub.asnested(x).fill_null([])")
-        if consumer == "jax" and not times:  # without the option jax_enable_x64, jax rejects float64
-            yield "arrayhub.as_jax(x, missing='nan', dtype='float32')"
-    narrower = re.search(NARROWER, refusal)
-    if narrower:
-        yield f"arrayhub.as_{consumer}(x, dtype='{narrower[1]}')"
-        yield f"arrayhub.as_{consumer}(x, dtype='{narrower[1]}', device='cpu')"
-    if times:
-        if node is not None and has_missing(node):
-            yield call_with_cast(f"as_{consumer}", "mask", "int64")
-        yield f"arrayhub.as_{consumer}(x, dtype='int64')"
-        yield f"arrayhub.as_{consumer}(x, dtype='int64', copy=True)"
+    if dtype.kind not in "iufcV" or dtype.names is not None:
+        return
+    for name in ("int8", "uint8", "float32", "complex64", "float64", "complex128", "int64", "uint64"):
+        if np.can_cast(dtype, name) and dtype != np.dtype(name):
+            yield name
+    narrow = {"i": ("int32",), "u": ("uint32",), "f": ("float64", "float32"), "c": ("complex128", "complex64")}
+    yield from narrow.get(dtype.kind, ())
 
 
-def _is_of_times(node: NestedArray) -> bool:
+def _call_for_fields(dtypes: list[Any], consumer: str, node: str) -> str:
+    """Return the call that exports the fields of records one by one, or "" if a field is not a number."""
+    if any(dtype.shape or dtype.kind not in "biufcmM" for dtype in dtypes):
+        return ""
+    if not any(_obstacle_to_copy(asarray(np.empty(0, dtype.newbyteorder("="))), consumer) for dtype in dtypes):
+        return _each_field(consumer, node)
+    common = _common_type(dtypes)
+    call = "" if common is None else call_with_dtype(asarray(np.empty(0, common)), consumer, "column")
+    return call and f"{{key: {call} for key, column in {node}.fields.items()}}"
+
+
+def _each_field(consumer: str, node: str, *arguments: str) -> str:
+    call = call_of(consumer, "column", *(arguments or ("copy=True",)))
+    return f"{{key: {call} for key, column in {node}.fields.items()}}"
+
+
+# ------------------------------------------------------------------------------------------------ nested to libraries
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What a node consists of, for libraries of dense arrays."""
+
+    leaf: str = "numbers"  # or "strings", "bytes", "records", "categories", "decimals", "zoned", "other"
+    dtype: Any = None  # of numbers
+    array: Any = None  # the numbers
+    lists: int = 0  # levels of lists of variable lengths
+    rows: int = 0  # levels of rows of a fixed length
+    missing: bool = False  # whether elements may be missing
+    missing_rows: bool = False  # whether lists may be missing
+    change: str = ""  # how a copy differs
+
+
+def _facts_of(node: Any) -> _Facts:
+    """Describe a node by its kinds and bitmaps, without reading its elements."""
+    if isinstance(node, USMArray):
+        return _Facts(dtype=node.dtype, array=node, rows=node.ndim - 1)
     kind = kind_of(node)
-    return bool(kind.numbers) and node.meaning is None and node.content.dtype.kind in "mM"
+    if kind.chunks:
+        each = [_facts_of(chunk) for chunk in node.chunks]
+        facts = each[0]
+        facts.missing = any(other.missing for other in each)
+        facts.missing_rows = any(other.missing_rows for other in each)
+        if len([chunk for chunk in node.chunks if len(chunk)]) > 1:
+            facts.change = " and ".join(filter(None, ("concatenates its chunks", facts.change)))
+        return facts
+    missing = node.validity is not None and node.null_count > 0
+    if kind.characters:
+        return _Facts("strings" if kind.utf8 else "bytes", missing=missing)
+    if kind.fields:
+        return _Facts("records", missing=missing or any(_facts_of(field).missing for field in node.children))
+    if kind.indices:
+        return _Facts("categories", missing=missing)
+    if kind.types or kind.all_missing:
+        return _Facts("other", missing=True)
+    if kind.packed:
+        return _Facts(dtype=np.dtype(bool), missing=missing, change="unpacks its bits")
+    if kind.lists or kind.runs:
+        facts = _facts_of(node.content)
+        if kind.runs:
+            facts.change = "repeats the element of each run"
+            facts.leaf = facts.leaf if facts.leaf == "numbers" else "other"
+        elif kind.width:
+            facts.rows += 1
+            facts.missing |= missing
+        else:
+            facts.lists += 1
+            facts.missing_rows |= missing
+        if node.meaning is not None and kind.lists:  # a map
+            facts.leaf = "other"
+        return facts
+    meaning = node.meaning
+    facts = _facts_of(node.content)
+    facts.missing = missing
+    if meaning == "tdD":
+        facts.dtype, facts.array, facts.change = np.dtype("M8[D]"), None, "converts its dates"
+    elif meaning is not None and meaning[:2] == "d:":
+        facts.leaf = "decimals"
+    elif meaning is not None and meaning[:2] == "ts":
+        facts.leaf = "zoned"
+    elif meaning is not None and meaning != "tdm":
+        facts.leaf = "integers" if meaning[:2] == "tt" else "other"
+    return facts
+
+
+def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
+    """Return the verdict of a library of dense arrays on nested data."""
+    facts = _facts_of(source.array)
+    found = _of_facts(obj, source, consumer, facts)
+    if found.verdict == CANNOT and not found.call:
+        instead = "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
+        found = Verdict(consumer, CANNOT, found.reason, instead)
+    device = source.array.device
+    if device.type == "cpu" or facts.leaf == "numbers" and not facts.lists:
+        return found
+    call = re.sub(r"\bx\b", "arrayhub.asnested(x, copy=True)", found.call)
+    return Verdict(consumer, CANNOT, f"the memory is on {device}, and only NestedArrays are exported from there", call)
+
+
+def _of_facts(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict:
+    node = source.array
+    own = issubclass(type(obj), NestedArray)
+    x = "arrayhub.asnested(x, copy=True)" if len(node.chunks) > 1 else "x" if own else "arrayhub.asnested(x)"
+    if is_pandas(obj) and facts.leaf == "numbers" and node.extension is not None:  # such as periods, which are numbers
+        facts.leaf = "other"
+    if source.kind == "values" and (facts.leaf == "records" or facts.dtype is not None and facts.dtype.kind in "mM"):
+        found = advise(node, consumer, Source(node, own=True))  # lists of these elements are imported by asnested only
+        call = "" if "to_list" in found.call else re.sub(r"\bx\b", "arrayhub.asnested(x)", found.call)
+        return Verdict(consumer, CANNOT, source.reason, call or "arrayhub.asnested(x)")
+    if facts.leaf == "records" and not facts.lists:
+        return _of_records(obj, source, consumer, x)
+    if facts.leaf == "strings" and not facts.lists and not facts.rows and consumer == "numpy":
+        why = "strings become NumPy's StringDType, which stores them in its own arena"
+        return Verdict(consumer, COPY, why, call_of(consumer, "x", "copy=True"))
+    if facts.leaf == "numbers" and not facts.lists:
+        return _of_numbers(obj, source, consumer, facts)
+    call, why = "", f"elements are {_WORDS.get(facts.leaf, str(node.type).partition(' * ')[2])}"
+    if facts.lists and (facts.leaf == "numbers" or facts.leaf == "strings" and not facts.rows and consumer == "numpy"):
+        return _of_lists(obj, source, consumer, facts, x)
+    if not facts.lists and not facts.rows:
+        call = _call_for_leaf(node, consumer, facts, x)
+    if not call:
+        call = "x.to_list()" if own else "arrayhub.asnested(x)"
+    return Verdict(consumer, CANNOT, why, call)
+
+
+_WORDS = {
+    "bytes": "byte strings",
+    "categories": "categories",
+    "decimals": "decimals, which NumPy cannot represent",
+    "integers": "times of day, which NumPy does not have",
+    "strings": "strings",
+    "zoned": "times with a time zone, which NumPy does not have",
+}
+
+
+def _call_for_leaf(node: Any, consumer: str, facts: _Facts, x: str) -> str:
+    """Return the call that converts elements that are not numbers to numbers, or ""."""
+    if facts.leaf == "categories":
+        if facts.missing:
+            return call_of(consumer, "arrayhub.as_arrow(x, copy=True).indices", "missing=-1", "copy=True")
+        return _call_on_numbers(consumer, node.chunks[0].indices, False, f"{x}.indices")
+    if facts.leaf in ("decimals", "zoned", "integers"):
+        target = {"decimals": "float64", "zoned": "timestamp[us]", "integers": f"int{8 * facts.dtype.itemsize}"}[facts.leaf]
+        dtype = np.dtype({"decimals": "f8", "zoned": "M8[us]", "integers": f"i{facts.dtype.itemsize}"}[facts.leaf])
+        cast = f"arrayhub.as_arrow(x).cast({target!r})"
+        return _call_on_numbers(consumer, asarray(np.empty(0, dtype)), facts.missing, cast)
+    return ""
+
+
+def _call_on_numbers(consumer: str, array: Any, missing: bool, x: str) -> str:
+    """Return the call that exports a column of numbers, with a mask or NaN for missing elements, or ""."""
+    arguments = []
+    if missing:
+        is_float = array.dtype.kind == "f" and array.dtype.itemsize >= 4
+        arguments.append("missing='nan'" if is_float else "missing='mask'")
+    if not _obstacle_to_copy(array, consumer):
+        return call_of(consumer, x, *arguments, "copy=True")
+    return call_with_dtype(array, consumer, x, *arguments, *(("copy=True",) if missing else ()))
+
+
+def _of_numbers(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict:
+    """Return the verdict on numbers without lists of variable lengths: missing values, bits, chunks, dates, runs."""
+    proto = asarray(np.empty(0, facts.dtype)) if facts.array is None else facts.array
+    if facts.missing:
+        call = _call_on_numbers(consumer, proto, True, "x")
+        if consumer == "numpy" and not facts.change and not source.copied and call.endswith("missing='mask', copy=True)"):
+            call = call_of(consumer, "x", "missing='mask'")
+        return Verdict(consumer, CANNOT, "elements are missing", call)
+    if own_dates(obj, facts) and consumer != "numpy":
+        found = _of_dense(None, proto, "", consumer, "arrayhub.as_numpy(x, copy=True)")
+        return Verdict(consumer, CANNOT, "date32 is not supported", found.call)
+    if facts.change or source.copied:
+        why = _obstacle_to_copy(proto, consumer)
+        if not why:
+            change = source.copied or f"a copy {facts.change}"
+            return Verdict(consumer, COPY, change, call_of(consumer, "x", "copy=True"))
+        return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x"))
+    return _of_dense(obj, facts.array, "", consumer)
+
+
+def own_dates(obj: Any, facts: _Facts) -> bool:
+    """Return whether an object is a NestedArray of Arrow's dates of four bytes, which only NumPy's export converts."""
+    return issubclass(type(obj), NestedArray) and facts.array is None and facts.dtype.kind == "M"
+
+
+def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) -> Verdict:
+    """Return the verdict on lists of variable lengths."""
+    proto = asarray(np.empty(0, facts.dtype)) if facts.array is None else facts.array
+    numbers = facts.leaf == "numbers"
+    equal = None if facts.missing or facts.missing_rows else _has_equal_rows(source.array)
+    if numbers and equal and consumer != "torch":
+        facts.rows, facts.lists = facts.rows + facts.lists, 0
+        return _of_numbers(obj, source, consumer, facts)
+    why = _obstacle_to_copy(proto, consumer) if numbers else ""
+    jagged = consumer == "torch" and facts.lists == 1 and not facts.rows and not facts.missing and not why
+    if jagged and not facts.missing_rows:
+        view = "" if facts.change or source.copied else _reason(_error_of(_ROWS["torch"].check_export, proto, False))
+        view = view or source.copied or (f"a copy {facts.change}" if facts.change else "")
+        arguments = ("copy=True",) if view else ()
+        return Verdict(consumer, COPY if view else ZERO_COPY, view, call_of(consumer, "x", *arguments))
+    reason = "elements are missing" if facts.missing or facts.missing_rows else "arrays need rows of equal lengths"
+    if facts.missing_rows:
+        x = f"{x}.fill_null([])"
+    if jagged:
+        return Verdict(consumer, CANNOT, reason, call_of(consumer, x, "copy=True"))
+    if facts.lists > (2 if consumer == "torch" and not facts.missing else 1) or facts.missing_rows and facts.lists > 1:
+        return Verdict(consumer, CANNOT, reason, "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)")
+    call = _call_on_numbers(consumer, proto, facts.missing, "row") if numbers else call_of(consumer, "row", "copy=True")
+    if facts.lists == 2:
+        call = call_of(consumer, "row", "copy=True")
+    call = f"[{call} for row in {x}]" if call else ""
+    unknown = numbers and equal is None and not facts.missing and not facts.missing_rows and consumer != "torch"
+    return Verdict(consumer, NOT_TRIED if unknown else CANNOT, reason, call)
+
+
+def _has_equal_rows(node: Any) -> bool | None:
+    """Return whether the rows of lists have equal lengths. Return None for many rows, which are not read."""
+    if isinstance(node, USMArray) or not (kind_of(node).lists or kind_of(node).chunks):
+        return True
+    if len(node) > LOOKED_AT or not node_is_on_host(node):
+        return None
+    kind = kind_of(node)
+    if kind.chunks:
+        lengths = {len(row) for row in node}
+        below = [chunk.content for chunk in node.chunks]
+    elif kind.width:
+        lengths, below = set(), [node.content]
+    elif kind.sizes:
+        lengths, below = set(dense_as_numpy(node.sizes).tolist()), [node.content]
+        if len(lengths) == 1 and not is_in_order(node):
+            return None
+    else:
+        lengths, below = set(np.diff(offsets_on_host(node)).tolist()), [node.content]
+    found = [_has_equal_rows(content) for content in below]
+    return False if len(lengths) > 1 or False in found else None if None in found else True
+
+
+def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
+    """Return the verdict on records and tables, whose copy is a matrix if all fields are numbers."""
+    node = source.array
+    names = node.field_names
+    fields = [_facts_of(field) for field in node.children]
+    if is_pandas(obj) and obj.ndim == 2 and len(names) == obj.shape[1]:  # NaN is a value in NumPy's columns
+        for facts, dtype in zip(fields, obj.dtypes, strict=True):
+            facts.missing &= not isinstance(dtype, np.dtype)
+    rows = any(chunk.validity is not None and chunk.null_count for chunk in node.chunks)
+    odd = next((name for name, f in zip(names, fields, strict=True) if f.leaf != "numbers" or f.lists or f.rows), None)
+    structured = consumer == "numpy" and issubclass(type(obj), NestedArray)
+    if odd is None and fields:
+        common = _common_type([facts.dtype for facts in fields])
+        missing = rows or any(facts.missing for facts in fields)
+        if common is not None:
+            proto = asarray(np.empty(0, common))
+            if missing:
+                call = _call_on_numbers(consumer, proto, True, "x") if not structured else ""
+                return Verdict(consumer, CANNOT, "elements are missing", call or _by_field(consumer, x, fields, names))
+            why = "" if structured else _obstacle_to_copy(proto, consumer)
+            if not why:
+                change = "a copy stores its columns as one matrix"
+                return Verdict(consumer, COPY, source.copied or change, call_of(consumer, "x", "copy=True"))
+            return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x"))
+    why = "columns do not have a common type" if odd is None else f"column {odd!r} does not consist of numbers"
+    call = _by_field(consumer, x, fields, names) if not rows else ""
+    return Verdict(consumer, CANNOT, why, call or ("x.to_list()" if x == "x" else "arrayhub.asnested(x)"))
+
+
+def _by_field(consumer: str, x: str, fields: list[_Facts], names: tuple[str, ...]) -> str:
+    """Return the call that converts each field, or "" if a field cannot be converted or names are repeated."""
+    missing = any(facts.missing for facts in fields)
+    for facts in fields:
+        numbers = facts.leaf == "numbers" and not facts.lists
+        text = facts.leaf == "strings" and not facts.lists and consumer == "numpy" and not missing
+        if not text and not (numbers and not _obstacle_to_copy(asarray(np.empty(0, facts.dtype)), consumer)):
+            return ""
+    if len(set(names)) < len(names):
+        return ""
+    return _each_field(consumer, x, *(("missing='mask'", "copy=True") if missing else ()))
+
+
+def _common_type(dtypes: list[Any]) -> Any:
+    """Return NumPy's common type of the columns of a matrix, or None."""
+    if any(dtype.kind not in "biufcmM" for dtype in dtypes) or len({dtype.kind in "mM" for dtype in dtypes}) > 1:
+        return None
+    return attempt(np.result_type, *dtypes)[0]
+
+
+# ------------------------------------------------------------------------------------------- to libraries of nested arrays
+
+
+def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -> Verdict:
+    rules, array = EXPORT_RULES[consumer], source.array
+    if isinstance(array, USMArray) and not source.copied and is_column(obj) and array is not obj:  # with its Arrow type, such as bool8
+        node = attempt(asnested, obj, copy=VIEW)[0]
+        array = array if node is None else node
+    if isinstance(array, USMArray) and array.ndim == 0:
+        one = attempt(asarray, np.empty(0, array.dtype))[0]
+        instead = f"arrayhub.asarray({x}).reshape(-1)"
+        found = None if one is None else _of_nested_consumer(one, Source(one), consumer, instead)
+        call = "" if found is None else call_of(consumer, instead, "copy=True") if found.verdict != CANNOT else found.call
+        return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
+    obstacle = _reason(_error_of(rules.check, array, False, obj))
+    if not obstacle:
+        why = source.copied or rules.why_copied(array, obj)
+        if why:
+            built = not source.copied or issubclass(type(obj), VALUES) or not _is_refused_without_copy(obj)
+            return Verdict(consumer, COPY, why, call_of(consumer, x, *() if built else ("copy=True",)))
+        return Verdict(consumer, ZERO_COPY, _note(array, consumer), call_of(consumer, x))
+    copied = array if isinstance(array, NestedArray) else _type_of_copy(array)
+    why = _reason(_error_of(rules.check, copied, True, obj))
+    if not why and not is_host_readable_node(array):
+        why = "" if isinstance(array, NestedArray) else _reason(_error_of(transfer.check_source, array))
+    if not why:
+        return Verdict(consumer, COPY, source.copied or obstacle, call_of(consumer, x, "copy=True"))
+    return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer, x))
+
+
+def is_host_readable_node(array: Any) -> bool:
+    return isinstance(array, NestedArray) or is_host_readable(array)
+
+
+def _is_refused_without_copy(obj: Any) -> bool:
+    return False
+
+
+def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
+    array = source.array
+    if isinstance(array, USMArray):
+        call = ""
+        for name in _casts(array):
+            if _error_of(EXPORT_RULES[consumer].check, asarray(np.empty(0, name)), True, None) is None and array.ndim == 1:
+                call = call_of(consumer, x, f"dtype={name!r}")
+                break
+        if call or issubclass(type(obj), USMArray):
+            return call
+    elif str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
+        return call_of(consumer, f"arrayhub.as_arrow({x}).cast('float64')", "copy=True")
+    if consumer != "arrow" and not _reason(_error_of(EXPORT_RULES["arrow"].check, array, True, obj)):
+        return call_of("arrow", x, *(("copy=True",) if source.copied or len(getattr(array, "chunks", "1")) > 1 else ()))
+    return "x.to_list()" if issubclass(type(obj), NestedArray) else f"arrayhub.asnested({x})"
+
+
+def _note(array: Any, consumer: str) -> str:
+    """Describe a result that shares memory in a form that the user may not expect."""
+    if consumer != "polars":
+        return ""
+    if isinstance(array, USMArray):
+        rows = "a Series of rows; for a frame of the columns, use polars.DataFrame(arrayhub.as_numpy(x))"
+        return rows if array.ndim == 2 else ""
+    kinds = [(node, kind_of(node)) for node in _nodes(array)]
+    changes = []
+    if any(kind.lists and kind.ends and node.offsets.itemsize < 8 for node, kind in kinds):
+        changes.append("four-byte offsets become eight-byte offsets")
+    if any(kind.sizes for _, kind in kinds):
+        changes.append("list views become lists in order")
+    if any(kind.characters and kind.ends for _, kind in kinds):
+        changes.append("string offsets are converted to string views")
+    return "; ".join(changes)
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    """Yield a node and its descendants that are NestedArrays."""
+    if not isinstance(node, NestedArray):
+        return
+    yield node
+    kind = kind_of(node)
+    below = node.chunks if kind.chunks else node.children if kind.named else () if kind.all_missing else (node.content,)
+    for child in below:
+        yield from _nodes(child)
+
+
+# --------------------------------------------------------------------------------------------------- other objects
+
+
+def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
+    if consumer == "arrayhub.SparseArray":
+        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
+    if consumer in RULES:
+        error = _error_of(check_export, x, consumer)
+        if error is not None:
+            return Verdict(consumer, CANNOT, _reason(error), getattr(error, "call", ""))
+        why = why_copied(x, consumer)
+        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", *(("copy=True",) if why else ())))
+    why = f"it is sparse, and {consumer} does not have sparse arrays; to_dense() makes a dense copy"
+    dense = asarray(np.empty((0,) * len(x.shape), x.dtype))
+    return Verdict(consumer, CANNOT, why, _call_on(f"{'x' if x is obj else 'arrayhub.assparse(x)'}.to_dense()", dense, consumer))
+
+
+def _call_on(x: str, array: Any, consumer: str) -> str:
+    """Return the call that exports the result of an expression, a fresh array like `array`."""
+    if consumer in NESTED_CONSUMERS:
+        found = _of_nested_consumer(None, Source(array), consumer, x)
+    elif consumer in _ROWS:
+        found = _of_dense(None, array, "", consumer, x)
+    else:
+        return call_of(consumer, x)
+    if consumer == "jax" and found.verdict == ZERO_COPY:  # the address of the result is unknown
+        return call_of(consumer, x, "copy=True")
+    return found.call
+
+
+def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
+    """Return the verdict of arrayhub's own classes, xarray, registered libraries, and modules with ``from_dlpack``."""
+    array = source.array
+    if consumer == "arrayhub.NestedArray":
+        if isinstance(array, USMArray) and array.ndim == 0:
+            call = call_of(consumer, "arrayhub.asarray(x).reshape(-1)")
+            return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
+        return Verdict(consumer, COPY if source.copied else ZERO_COPY, source.copied, call_of(consumer))
+    if consumer in ("arrayhub.SparseArray", *RULES):
+        return Verdict(consumer, CANNOT, "it is not a sparse array")
+    if isinstance(array, NestedArray):
+        dense = _of_node(obj, source, "numpy")
+        numbers = _facts_of(array).leaf in ("numbers", "records")
+        if dense.verdict in (COPY, ZERO_COPY) and numbers:
+            own = issubclass(type(obj), NestedArray)
+            lists = not own and _facts_of(array).lists > 0  # `asarray` refuses lists without copy=True
+            verdict, why = (COPY, "its lists become rows") if lists else (dense.verdict, dense.reason)
+            arguments = ("copy=True",) if verdict == COPY else ()
+            return Verdict(consumer, verdict, why, call_of(consumer, "x", *arguments))
+        verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
+        return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, "arrayhub.asnested(x)")
+    if consumer == "xarray":
+        obstacle = _reason(_error_of(_ROWS["numpy"].check_export, array, False))
+        if obstacle:
+            return Verdict(consumer, COPY, obstacle, call_of(consumer, "x", "copy=True"))
+    if source.copied:
+        return Verdict(consumer, COPY, source.copied, call_of(consumer))
+    return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
+
+
+def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
+    """Return the verdict on an object that neither `asarray` nor `asnested` imports."""
+    why = _reason(source.refusal)
+    refused = form_of(source.refusal) if source.refusal is not None else None
+    call = refused.call if isinstance(refused, Refusal) else ""
+    own = wrappers.expression(obj)
+    if is_pandas(obj):
+        subtype = getattr(getattr(obj, "dtype", None), "subtype", None)  # of sparse columns
+        dense = attempt(asarray, np.empty(0, subtype))[0] if isinstance(subtype, np.dtype) else None
+        return Verdict(consumer, CANNOT, why, "" if dense is None else _call_on("x.to_numpy()", dense, consumer))
+    if "collect()" in own:
+        export = consumer in NESTED_CONSUMERS
+        return Verdict(consumer, CANNOT, why, call_of(consumer, own) if export else f"arrayhub.asnested({own})")
+    if own.startswith("arrayhub.") or call.startswith("arrayhub.as_"):
+        return Verdict(consumer, CANNOT, why, own or call)
+    call = own or call
+    if not call:
+        return Verdict(consumer, CANNOT, why)
+    if root_of(type(obj)) == "torch":
+        dtype = attempt(requested_dtype, obj.dtype)[0]
+        array = attempt(asarray, np.empty((0,) * obj.ndim, dtype))[0]
+        return Verdict(consumer, CANNOT, why, "" if array is None else _call_on(call, array, consumer))
+    if consumer in NESTED_CONSUMERS or consumer == "numpy" or consumer not in _ROWS:
+        return Verdict(consumer, CANNOT, why, call_of(consumer, call))
+    return Verdict(consumer, CANNOT, why, call_of(consumer, call, *(("copy=True",) if consumer != "torch" else ())))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import VIEW, Copy, check_copy, forbidden, view_or_copy
-from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, needed, root_of, show
+from arrayhub._core.errors import PASSES_ON, Refusal, first_line, form_of, name_of_type, needed, reason_of, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
@@ -16,7 +16,7 @@ from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
-from arrayhub.libraries.wrappers import named_as, unwraps
+from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.array import (
     NestedArray,
     column_name,
@@ -159,21 +159,12 @@ def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | N
     except (BufferError, TypeError, ValueError) as error:
         # For several chunks, the error of `asarray` would suggest copy=True, which the caller has already passed.
         if issubclass(type(obj), NestedArray) and one_chunk(obj) is None:
-            why = str(error).removeprefix("to_dense: ")
-            instead = ", or x.to_list()" if "x.to_list()" not in why else ""
-            raise BufferError(f"{name_of_type(type(obj))}: {why}{instead}") from None
+            raise Refusal(name_of_type(type(obj)), reason_of(error), call="x.to_list()") from None
         return None
     try:
         return column.to_dense(copy=True), True
     except (BufferError, TypeError, ValueError) as error:
-        path = "x" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
-        why = named_as(path, str(error).removeprefix("to_dense: "))
-        fields = map(nested_of, column.chunks[0].children)
-        if "is missing; " in why:
-            numbers = all(kind_of(field).numbers and field.meaning is None for field in fields)
-            call = "arrayhub.as_numpy(x, copy=True, missing='nan')" if numbers else f"{path}.to_list()"
-            why += f", or {call}"
-        raise type(error)(f"{name_of_type(type(obj))}: {why}") from None
+        raise type(form_of(error))(name_of_type(type(obj)), reason_of(error)) from None
 
 
 def has_variable_length(node: NestedArray) -> bool:
@@ -240,8 +231,8 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
     except Exception as error:
         if is_frame(obj) and not obj.columns.is_unique:
             repeated = obj.columns[obj.columns.duplicated()][0]
-            raise BufferError(
-                f"asnested: {name_of_type(type(obj))} has several columns named {show(repeated)}, which pandas"
+            raise Refusal(
+                "asnested", f"{name_of_type(type(obj))} has several columns named {show(repeated)}, which pandas"
                 " does not export to Arrow; accepted: different names. Use x.set_axis(range(x.shape[1]), axis=1)"
             ) from error
         if root_of(type(error)) != "pyarrow":
@@ -249,8 +240,8 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
         column = _dense_column(obj)
         if column is not None:
             return column
-        raise BufferError(
-            f"asnested: pyarrow cannot convert {name_of_type(type(obj))}: {first_line(error)}; accepted: columns of one"
+        raise Refusal(
+            "asnested", f"pyarrow cannot convert {name_of_type(type(obj))}: {first_line(error)}; accepted: columns of one"
             " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() of a"
             " column with values of one kind"
         ) from error
@@ -266,7 +257,7 @@ def is_pandas(obj: Any) -> bool:
 
 
 def _refuse_copies(obj: Any, x: NestedArray, again: Any) -> None:
-    """Raise CopyForbidden if two imports of pandas data have different memory, for VIEW."""
+    """Raise Refusal if two imports of pandas data have different memory, for VIEW."""
     if is_frame(obj):
         for name, column, other in zip(x.field_names, x.children, again.children, strict=True):
             if not _is_shared(column, other):

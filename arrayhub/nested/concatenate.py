@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
@@ -136,8 +137,8 @@ def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) ->
                 starts[code] += len(child)
             shifted.append(places)
         if max(starts.values(), default=0) > np.iinfo(np.int32).max:
-            raise BufferError(
-                "asnested: the children of the unions have 2**31 elements or more in total; accepted: fewer, because"
+            raise Refusal(
+                "asnested", "the children of the unions have 2**31 elements or more in total; accepted: fewer, because"
                 " the offsets of Arrow's unions are int32"
             )
         offsets = asarray(np.concatenate(shifted).astype(np.int32))

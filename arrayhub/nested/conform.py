@@ -8,6 +8,7 @@ import numpy as np
 
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
+from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
@@ -163,33 +164,47 @@ def for_polars(node: Any) -> Any:
         Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
         unions, intervals, some decimals, and runs that `decoded` does not decode.
     """
+    check_for_polars(node)
+    return _for_polars(node)
+
+
+def check_for_polars(node: Any) -> None:
+    """Raise the error of `for_polars` for a node, from its types, without converting it."""
     if not isinstance(node, NestedArray):
-        return _check_widths(node, node.shape[1:])
+        _check_widths(node, node.shape[1:])
+        return
     kind = kind_of(node)
     if kind.numbers:
         _check_logical(node)
         _check_widths(node, node.content.shape[1:])
-        return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
     if kind.fields:
-        check_names(node, "polars", error=BufferError)  # polars keeps one of several fields of a name inside lists
+        check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
     if kind.width:
         _check_widths(node, (node.width,))
+    if kind.types:
+        raise Refusal("polars", f"unions such as {element_type(node)} are not supported")
+    if kind.over_nodes:
+        for child in child_nodes(node):
+            check_for_polars(child)
+
+
+def _for_polars(node: Any) -> Any:
+    if not isinstance(node, NestedArray):
+        return node
+    kind = kind_of(node)
+    if kind.numbers:
+        return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
     if kind.characters:
         return with_views(node)
     if kind.sizes:
-        return for_polars(in_order(node))
+        return _for_polars(in_order(node))
     if kind.ends and node.meaning is None:
-        return wide_lists(node, for_polars(node.content))
+        return wide_lists(node, _for_polars(node.content))
     if kind.ends:  # polars 2.1 imports a map as its Map type, and converts the int32 offsets itself
-        return rebuild(node, for_polars)
+        return rebuild(node, _for_polars)
     if kind.runs:
-        return for_polars(decoded(node, "polars"))
-    if kind.types:
-        raise BufferError(
-            f"polars: unions such as {element_type(node)} are not supported. Use arrayhub.as_arrow(x), or each child,"
-            " as in arrayhub.as_polars(arrayhub.asnested(x).children[0])"
-        )
-    return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
+        return _for_polars(decoded(node, "polars"))
+    return rebuild(node, _for_polars) if kind.width or kind.fields or kind.chunks else node
 
 
 def has_views(node: Any) -> bool:
@@ -234,18 +249,16 @@ def for_pandas(node: Any) -> Any:
 def _check_logical(node: NestedArray) -> None:
     """Raise BufferError for decimals and intervals that polars does not support."""
     meaning = node.meaning or ""
-    call = "arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.float64()))"
     if meaning[:2] == "ti":
-        raise BufferError(
-            f"polars: Arrow's {element_type(node)} is not supported. Use arrayhub.as_arrow(x), or"
-            " arrayhub.asnested(x).content"
+        raise Refusal(
+            "polars", f"Arrow's {element_type(node)} is not supported", call="arrayhub.as_arrow(x)"
         )
     if meaning[:2] == "d:":
         name, precision, scale = decimal_type(meaning)
         if name == "decimal256" or scale < 0 or precision > 38:
-            raise BufferError(
-                f"polars: Arrow's {element_type(node)} is not supported; accepted: up to 38 digits, and a scale of 0 or"
-                f" more. Use arrayhub.as_arrow(x), or {call}"
+            raise Refusal(
+                "polars", f"Arrow's {element_type(node)} is not supported", "up to 38 digits, and a scale of 0 or more",
+                "arrayhub.as_polars(arrayhub.as_arrow(x).cast('float64'))",
             )
 
 
@@ -256,9 +269,9 @@ def element_type(node: NestedArray) -> str:
 
 def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:
     if len(node) and 0 in widths:
-        raise BufferError(
-            "polars: rows of fixed length 0 are not supported. Use arrayhub.as_arrow(x), or rows of variable length:"
-            " arrayhub.as_polars(arrayhub.asnested(x).to_list())"
+        raise Refusal(
+            "polars", "rows of fixed length 0 are not supported", "rows of variable length",
+            "arrayhub.as_polars(arrayhub.asnested(x).to_list())",
         )
     return node
 
@@ -272,13 +285,14 @@ def with_days(node: Any) -> Any:
         A date exceeds the range of date32.
     """
     if not isinstance(node, NestedArray):
-        return _days(node) if _has_days(node) else node
-    if kind_of(node).numbers and _has_days(node.content):
+        return _days(node) if is_days(node) else node
+    if kind_of(node).numbers and is_days(node.content):
         return covered(_days(node.content), node.validity, node.validity_offset)
     return rebuild(node, with_days) if kind_of(node).over_nodes else node
 
 
-def _has_days(array: Any) -> bool:
+def is_days(array: Any) -> bool:
+    """Return whether a dense array consists of ``datetime64[D]``."""
     return array.dtype.kind == "M" and np.datetime_data(array.dtype) == ("D", 1)
 
 
@@ -289,8 +303,8 @@ def _days(array: Any) -> NestedArray:
     numbers = np.where(valid, numbers, 0)
     beyond = numbers[numbers != numbers.astype(np.int32)]
     if len(beyond):
-        raise BufferError(
-            f"Arrow: day {beyond[0]} since 1970 does not fit in the four bytes of date32. Convert the days first, by"
+        raise Refusal(
+            "Arrow", f"day {beyond[0]} since 1970 does not fit in the four bytes of date32. Convert the days first, by"
             " x.astype('M8[s]')"
         )
     validity = None if valid.all() else bitmap_of(valid)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.errors import Refusal
 from arrayhub._core.copying import forbidden
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.known import derived_from
@@ -44,8 +45,8 @@ def _walk(layout: Any, copy: bool | None) -> Any:
     """Import a node as a USMArray if the node is dense, else as a NestedArray."""
     importer = _IMPORTERS.get(type(layout).__name__)
     if importer is None:
-        raise BufferError(
-            f"asnested: awkward.contents.{type(layout).__name__} is not supported; accepted: {', '.join(_IMPORTERS)}."
+        raise Refusal(
+            "asnested", f"awkward.contents.{type(layout).__name__} is not supported; accepted: {', '.join(_IMPORTERS)}."
             " Pass a part of the array, such as the field x['name'] of records"
         )
     return importer(layout, copy)

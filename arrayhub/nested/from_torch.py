@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.known import derived_from
@@ -32,8 +33,8 @@ def from_torch(obj: Any, copy: bool | None = False) -> NestedArray:
     ragged = _ragged_in(obj) if obj.layout is torch.jagged else None
     if ragged != 1:
         layout = f"{obj.layout}" if ragged is None else f"{obj.layout}, ragged in dimension {ragged}"
-        raise BufferError(
-            f"asnested: the nested tensor has layout {layout}; accepted: torch.jagged, ragged in dimension 1. Pass"
+        raise Refusal(
+            "asnested", f"the nested tensor has layout {layout}; accepted: torch.jagged, ragged in dimension 1. Pass"
             f" {_call_for(obj, ragged)}"
         )
     offsets, values = asarray(obj.offsets()), asarray(obj.values())
@@ -66,12 +67,12 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
 
     kind = kind_of(x)
     if kind.utf8:
-        raise BufferError("torch: strings are not supported. Use arrayhub.as_numpy(x, copy=None)")
+        raise Refusal("torch", "strings are not supported", call="arrayhub.as_numpy(x, copy=True)")
     if not (kind.lists and kind.ends) or isinstance(x.content, NestedArray) or x.null_count:
         has_missing = "?" in str(x.type) or "option[" in str(x.type)
         missing = ", pass missing=value" if has_missing and _is_torch_type(x) else ""
-        raise BufferError(
-            f"torch: the type is {x.type}; accepted: n * var * number without missing values."
+        raise Refusal(
+            "torch", f"the type is {x.type}; accepted: n * var * number without missing values."
             f" Convert one of its parts{missing}, or call x.to_list()"
         )
     x = with_wide_offsets(x)

@@ -1,20 +1,15 @@
 """Copy the columns of a table to a matrix."""
 
 import json
-import re
 from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, form_of, reason_of, show
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import NestedArray, covered, make, nested_of, unwrapped
-
-# Matches the start of an `asarray` error about a Series: the name of the function, or the name of the type.
-_ABOUT_SERIES = re.compile(r"^(?:[\w.]+: |\w+\.\w+ )")
 
 
 def from_record(node: NestedArray) -> Any:
@@ -71,8 +66,7 @@ def from_frame(frame: Any) -> Any:
         except PASSES_ON:
             raise
         except (BufferError, TypeError, ValueError) as error:
-            why = _ABOUT_SERIES.sub("", str(error)).replace("(x", f"(x[{name!r}]")
-            raise _column_error(type(error), "asarray", name, why) from error
+            raise _column_error(type(form_of(error)), "asarray", name, reason_of(error)) from error
         columns.append((name, _checked(name, column, "asarray")))
     return matrix(columns, len(frame), "asarray")
 
@@ -81,28 +75,28 @@ def dense_column(name: Any, field: Any, call: str) -> Any:
     """Return a field as a dense array with one number per row, or raise an error that names the field."""
     node = nested_of(field)
     if any(kind_of(chunk).characters for chunk in node.chunks):
-        why = f"elements are strings; accepted: numbers, or times in all columns. Use x[{name!r}].to_list()"
-        raise _column_error(BufferError, call, name, why)
+        raise _column_error(Refusal, call, name, "elements are strings", "numbers, or times in all columns")
     try:
         column = node.to_dense(copy=None)
     except (BufferError, ValueError) as error:
-        why = named_as(f"x[{name!r}]", str(error).removeprefix("to_dense: "))
-        raise _column_error(type(error), call, name, why) from None
+        raise _column_error(type(form_of(error)), call, name, reason_of(error)) from None
     return _checked(name, column, call)
 
 
 def _checked(name: Any, column: Any, call: str) -> Any:
     if column.ndim != 1:
-        raise _column_error(BufferError, call, name, f"rows have shape {column.shape[1:]}; accepted: single numbers")
+        raise _column_error(Refusal, call, name, f"rows have shape {column.shape[1:]}", "single numbers")
     if casting.rank(column.dtype) is None and column.dtype.kind not in "mM":
         raise _column_error(
-            BufferError, call, name, f"elements are of dtype {column.dtype}; accepted: numbers, or times in all columns"
+            Refusal, call, name, f"elements are of dtype {column.dtype}", "numbers, or times in all columns"
         )
     return column
 
 
-def _column_error(kind: type[Exception], call: str, name: Any, why: str) -> Exception:
-    return kind(f"{call}: column {show(name)}: {why}")
+def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepted: str = "") -> Exception:
+    if not issubclass(kind, Refusal):
+        return kind(f"{call}: column {show(name)}: {why}")
+    return kind(f"{call}: column {show(name)}", why, accepted)
 
 
 def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
@@ -151,6 +145,6 @@ def _common_type(columns: list[tuple[Any, Any]], call: str) -> Any:
                 common = None
         if common is None:
             why = f"elements are of dtype {column.dtype}, and the preceding columns have the common type {dtype}"
-            raise _column_error(TypeError, call, name, f"{why}; accepted: columns with a common type in NumPy")
+            raise _column_error(TypeRefusal, call, name, why, "columns with a common type in NumPy")
         dtype = common
     return dtype

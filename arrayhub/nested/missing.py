@@ -10,14 +10,13 @@ import numpy as np
 
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU
-from arrayhub._core.errors import show, unreadable
+from arrayhub._core.errors import Refusal, TypeRefusal, ValueRefusal, relabel, show, unreadable
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import may_be_nat
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import (
     NestedArray,
     array_like,
@@ -238,8 +237,8 @@ def _covered_union(node: NestedArray, valid: Any) -> NestedArray:
         kept[offsets[own & ~valid]] = False
         shared = own & valid & ~kept[np.where(own, offsets, 0)] if len(child) else own
         if shared.any():
-            raise BufferError(
-                f"NestedArray: a missing record and record {int(shared.argmax())} share an element of children[{k}] of"
+            raise Refusal(
+                "NestedArray", f"a missing record and record {int(shared.argmax())} share an element of children[{k}] of"
                 " a dense union; accepted: separate elements. Use x.to_list(), or x.children, which contains the"
                 " elements of missing records"
             )
@@ -282,7 +281,7 @@ def _repeated(values: NestedArray, order: Any) -> NestedArray:
 def fill_null(x: NestedArray, value: Any) -> Any:
     """Replace missing elements. See `NestedArray.fill_null`."""
     if value is None:
-        raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string or a time")
+        raise TypeRefusal("fill_null", "value is None, which is a missing value; accepted: a number, a string or a time")
     return _dense_or_node(_filled_chunks(x, value))
 
 
@@ -320,7 +319,7 @@ def _check_value(node: Any, value: Any, name: str) -> None:
 def _check_names(record: NestedArray, value: Any) -> None:
     names = record.field_names
     for key in _unknown_keys(value, names):
-        raise ValueError(f"fill_null: value names the field {show(key)}; accepted: {', '.join(names)}")
+        raise ValueRefusal("fill_null", f"value names the field {show(key)}; accepted: {', '.join(names)}")
 
 
 def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
@@ -396,8 +395,8 @@ def _unsuitable(node: NestedArray, value: Any, name: str, accepted: str) -> Type
     text = _shown(value)
     if value is _NAN and kind_of(node).characters:
         text += ", which is for numbers and times"
-    return TypeError(
-        f"fill_null: {name} has elements of {element_type(node)}, and value is {text}; accepted: {accepted}"
+    return TypeRefusal(
+        "fill_null", f"{name} has elements of {element_type(node)}, and value is {text}; accepted: {accepted}"
     )
 
 
@@ -483,8 +482,8 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
     if kind.types:
         if not has_missing(node):
             return node
-        raise TypeError(
-            f"fill_null: {name} has elements of several types, {element_type(node)}; accepted: elements of one type."
+        raise TypeRefusal(
+            "fill_null", f"{name} has elements of several types, {element_type(node)}; accepted: elements of one type."
             " Fill its children one by one, as in x.children[0].fill_null(value)"
         )
     if kind.indices:
@@ -493,8 +492,8 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
         return _filled_rows(node, mask, value, name)
     if mask.any():
         if not kind.width:
-            raise ValueError(
-                f"fill_null: row {int(mask.argmax())} of {name} is missing, and value is {_shown(value)}; accepted: a"
+            raise ValueRefusal(
+                "fill_null", f"row {int(mask.argmax())} of {name} is missing, and value is {_shown(value)}; accepted: a"
                 " list for missing rows, such as []"
             )
         node = make("regular", len(node), width=node.width,
@@ -624,7 +623,7 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
 def _index_of(value: Any, categories: list[Any], name: str) -> int:
     if value not in categories:
         such = f", such as {show(categories[:3])}" if categories else ", which does not have categories"
-        raise ValueError(f"fill_null: value is {_shown(value)}; accepted: a category of {name}{such}")
+        raise ValueRefusal("fill_null", f"value is {_shown(value)}; accepted: a category of {name}{such}")
     return categories.index(value)
 
 
@@ -767,7 +766,10 @@ def resolve_missing(obj: Any, missing: Any, masked: bool) -> tuple[Any, Any]:
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
         return _matrix_and_mask(fields_of(column), len(column), missing)
     if _is(missing, "mask"):
-        values, mask = _values_and_mask(column, "x" if column is obj else "arrayhub.asnested(x)")
+        try:
+            values, mask = values_and_mask(column, None)
+        except (BufferError, ValueError) as error:
+            raise relabel(error, "missing='mask'") from None
         mask = asarray(mask)
         return values, mask if column.device == CPU or is_on_host(column) else mask.to_device(column.device)
     filled = _dense_or_node(_filled_column(column, _NAN if _is(missing, "nan") else missing))
@@ -796,13 +798,7 @@ def _filled_column(column: NestedArray, value: Any) -> Any:
         _check_value(column, value, "x")
         return column
     except (TypeError, ValueError, OverflowError) as error:
-        raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
-
-
-def call_with_cast(name: str, missing: Any, dtype: str) -> str:
-    """Return a call of the function `name` that casts elements to `dtype`, and masks or replaces missing elements."""
-    value = repr(missing) if isinstance(missing, str) else "value"
-    return f"arrayhub.{name}(x, missing={value}, dtype='{dtype}', copy=True)"
+        raise relabel(error, "missing") from None
 
 
 def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str | None = None) -> Any:
@@ -876,8 +872,7 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any) 
                 continue
             filled = node if value is None else fill_null(node, _NAN if _is(value, "nan") else value)
         except (BufferError, TypeError, ValueError, OverflowError) as error:
-            why = str(error).removeprefix("fill_null: ")
-            raise type(error)(f"missing: column {show(name)}: {why}") from None
+            raise relabel(error, f"missing: column {show(name)}") from None
         values.append((name, dense_column(name, filled, "missing")))
     return matrix(values, length, "missing"), matrix(masks, length, "missing") if masks else None
 
@@ -901,15 +896,6 @@ def _column(column: Any, value: Any) -> NestedArray:
     node = _imported(column)
     refuse_storage(column, node)
     return node
-
-
-def _values_and_mask(column: NestedArray, path: str) -> tuple[Any, Any]:
-    """Call `values_and_mask` for ``missing="mask"``. `path` is the expression for the column in errors."""
-    try:
-        return values_and_mask(column, None)
-    except (BufferError, ValueError) as error:
-        why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
-        raise type(error)(f"missing='mask': {named_as(path, why)}") from None
 
 
 def _imported(obj: Any) -> NestedArray:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
@@ -55,4 +56,4 @@ def _repeated(values: NestedArray, counts: Any, call: str) -> NestedArray:
     decoding = "pyarrow.compute.run_end_decode(arrayhub.as_arrow(x))"
     if kind.types or kind.runs or kind.views:  # pyarrow 26 cannot decode runs of these types
         decoding = "arrayhub.asnested(x).to_list()"
-    raise BufferError(f"{call}: runs of {str(values.type).partition(' * ')[2]} are not supported. Use {decoding}")
+    raise Refusal(call, f"runs of {str(values.type).partition(' * ')[2]} are not supported. Use {decoding}")

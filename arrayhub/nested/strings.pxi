@@ -24,7 +24,7 @@ from arrayhub._core.tree cimport (
     is_missing,
 )
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import Refusal, show
 from arrayhub.convert.functions import asarray
 
 cnp.import_array()
@@ -228,7 +228,7 @@ cdef Characters characters_of(Tree t) except *:
     cdef Characters place
     memset(&place, 0, sizeof(Characters))
     if not has(t, CHARACTERS):
-        raise BufferError("NestedArray: the array does not contain strings; accepted: kinds 'string', 'bytes', 'string_view'"
+        raise Refusal("NestedArray", "the array does not contain strings; accepted: kinds 'string', 'bytes', 'string_view'"
                           " and 'bytes_view'")
     place.views = has(t, VIEWS)
     if place.views:
@@ -326,8 +326,8 @@ def with_views(Tree t):
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, 0)
         stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:
-        raise BufferError(
-            f"NestedArray: the strings occupy {stop - start} bytes; accepted for string views: less than 2 GiB. Convert slices"
+        raise Refusal(
+            "NestedArray", f"the strings occupy {stop - start} bytes; accepted for string views: less than 2 GiB. Convert slices"
             " of the array"
         )
     cdef Characters place = characters_of(t)

@@ -1,5 +1,6 @@
 """Convert lists of equal lengths, and records, to one dense array with an additional dimension."""
 
+from arrayhub._core.errors import Refusal, ValueRefusal
 from arrayhub._core.descriptor cimport COPIED, Descriptor, reshape, shape_tuple
 from arrayhub._core.tree cimport (
     ALL_MISSING,
@@ -42,24 +43,24 @@ cdef object densified(object node, bint copy):
     if has(t, CHUNKS):
         return densified_chunks(t, copy)
     if has(t, INDICES):
-        raise BufferError("to_dense: the elements are categories; use x.indices, x.content or x.to_list()")
+        raise Refusal("to_dense", "the elements are categories", "x.indices, x.content or x.to_list()")
     if count_nulls(t):
-        raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without"
-                         " missing values. Use x.fill_null(value)")
+        raise ValueRefusal("to_dense", f"element {int(valid_mask(t).argmin())} is missing",
+                           "arrays without missing values, such as x.fill_null(value)")
     if has(t, NUMBERS):
         return t.content if t.meaning is None else of_numpys_type(t, copy)
     if has(t, BIT_PACKED):
         if not copy:
-            raise BufferError("to_dense: eight booleans share a byte; call to_dense(copy=True), which unpacks them")
+            raise Refusal("to_dense", "eight booleans share a byte", call="x.to_dense(copy=True)")
         return unpacked(t)
     if has(t, WIDTH):
         dense = <Descriptor> densified(t.content, copy)
         return reshape(dense, (t.length, t.width) + shape_tuple(dense)[1:])
     if has(t, FIELDS):
         if not copy:
-            raise BufferError(
-                "to_dense: the fields are separate arrays; call to_dense(copy=True), which copies them to a matrix of rows by"
-                " columns"
+            raise Refusal(
+                "to_dense", "the fields are separate arrays, which a copy stores as a matrix of rows by columns",
+                call="x.to_dense(copy=True)",
             )
         dense = <Descriptor> hooks.nested_matrix(t)
         dense.flags_ |= COPIED
@@ -68,32 +69,28 @@ cdef object densified(object node, bint copy):
         return asarray(np.zeros(0))      # the array is empty; float64 is NumPy's default
     if has(t, RUNS):
         if not copy:
-            raise BufferError("to_dense: the elements are run-end encoded; call to_dense(copy=True), which repeats the value"
-                              " of each run")
+            raise Refusal("to_dense", "the elements are run-end encoded", call="x.to_dense(copy=True)")
         return densified(hooks.nested_decoded(t, "to_dense"), copy)
     if has(t, TYPES):
-        raise BufferError("to_dense: the elements have several types; use x.children, which have one type each, or x.to_list()")
+        raise Refusal("to_dense", "the elements have several types",
+                      "x.children, which have one type each, or x.to_list()")
     if has(t, CHARACTERS):
         elements = "strings" if has(t, UTF8) else "byte strings"
-        column = ", or arrayhub.as_numpy(x, copy=True) for a column of strings" if has(t, UTF8) else ""
-        raise BufferError(f"to_dense: the elements are {elements}; accepted: numbers, booleans, dates and times. Use"
-                          f" x.to_list(){column}")
+        raise Refusal("to_dense", f"the elements are {elements}", "numbers, booleans, dates and times", "x.to_list()")
     if isinstance(t.content, Tree) and has(<Tree> t.content, FIELDS) and any(
             [isinstance(field, Tree) and has(<Tree> field, CHARACTERS) for field in (<Tree> t.content).parts]):
-        raise BufferError("to_dense: the lists have records with strings; accepted: records of numbers. Use"
-                          " arrayhub.asnested(x).to_list()")
+        raise Refusal("to_dense", "the lists have records with strings", "records of numbers", "x.to_list()")
     check_again(t)
     width = length_of_row(t, 0) if t.length else 0
     start = start_of_row(t, 0) if t.length else 0
     for k in range(t.length):
         size = length_of_row(t, k)
         if size != width:
-            raise ValueError(f"to_dense: row {k} has {size} elements, and row 0 has {width}; accepted: equal lengths")
+            raise ValueRefusal("to_dense", f"row {k} has {size} elements, and row 0 has {width}", "equal lengths", "x.to_list()")
         if has(t, SIZES) and width and start_of_row(t, k) != start + k * width:
             if copy:
                 return copied(hooks.concatenate([t]))
-            raise BufferError(f"to_dense: row {k} does not follow row {k - 1} in memory; call to_dense(copy=True), which"
-                              " copies the rows in order")
+            raise Refusal("to_dense", f"row {k} does not follow row {k - 1} in memory", call="x.to_dense(copy=True)")
     dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
     return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
 
@@ -104,8 +101,7 @@ cdef object densified_chunks(Tree t, bint copy):
     if one is not None:
         return densified(one, copy)
     if not copy:
-        raise BufferError(f"to_dense: the array has {len(t.parts)} chunks; accepted: one. Call to_dense(copy=True), which"
-                          " concatenates them")
+        raise Refusal("to_dense", f"the array has {len(t.parts)} chunks", "one", "x.to_dense(copy=True)")
     return copied(hooks.concatenate([t]))
 
 
@@ -121,18 +117,16 @@ cdef object of_numpys_type(Tree t, bint copy):
     if t.meaning == "tdm":      # date64, which is stored like datetime64[ms]
         return t.content
     if t.meaning[:2] == "d:":
-        raise BufferError(
-            "to_dense: NumPy cannot represent Arrow's decimals; use x.to_list(), or"
-            " arrayhub.as_arrow(x).cast(pyarrow.float64())"
+        raise Refusal(
+            "to_dense", "NumPy cannot represent Arrow's decimals", call="arrayhub.as_arrow(x).cast('float64')",
         )
     if t.meaning != "tdD":
-        raise BufferError(
-            f"to_dense: NumPy cannot represent elements of {type_name(t.meaning)}; use x.content and x.meaning, or call"
-            " arrayhub.as_arrow(x)"
+        raise Refusal(
+            "to_dense", f"NumPy cannot represent elements of {type_name(t.meaning)}",
+            "x.content, which holds the values without this type", "arrayhub.as_arrow(x)",
         )
     if not copy:
-        raise BufferError("to_dense: Arrow's date32 has 4 bytes, and NumPy's datetime64[D] has 8; pass copy=True, which"
-                          " converts the dates, or use x.content")
+        raise Refusal("to_dense", "Arrow's date32 has 4 bytes, and NumPy's datetime64[D] has 8", call="x.to_dense(copy=True)")
     return asarray(as_numpy(t.content).astype("M8[D]"), copy=True)
 
 

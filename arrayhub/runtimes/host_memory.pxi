@@ -13,7 +13,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.runtime cimport host_ready, device_name
 
-from arrayhub._core.errors import unreadable
+from arrayhub._core.errors import Refusal
 
 
 cdef Descriptor as_host(Descriptor a):
@@ -48,7 +48,7 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
         return as_host(a)
     if a.device_.device_type == other_device:
         return a
-    raise BufferError(unreadable(library, device_name(a), library, "pass device='cpu' or copy=True, or call arrayhub.to_host(x)"))
+    raise Refusal(library, f"the memory is on {device_name(a)}, which {library} cannot read", call="arrayhub.to_host(x)")
 
 
 def host_view(Descriptor array):

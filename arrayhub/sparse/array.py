@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from arrayhub._core.errors import Refusal
 from arrayhub._core.descriptor import Device
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
@@ -143,8 +144,8 @@ class SparseArray(SparseParts):
         row = FORMATS[self.format]
         if row.transposed is None or self.batch_ndim or self.dense_ndim or self.ndim != 2:
             what = f"{self.format} of shape {self.shape}"
-            raise BufferError(
-                f"T: {what} cannot be transposed without a copy; accepted: coo, csr and csc of two dimensions. Use"
+            raise Refusal(
+                "T", f"{what} cannot be transposed without a copy; accepted: coo, csr and csc of two dimensions. Use"
                 " x.to_format('csr').T for bsr and bsc, or x.to_dense().T"
             )
         shape = self.shape[::-1]

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import name_of_type, root_of, show
+from arrayhub._core.errors import Refusal, name_of_type, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.functions import SparseParts
 from arrayhub.libraries.known import derived_from
@@ -144,7 +144,7 @@ def to_host_as(obj: Any, copy: Copy, out: Any) -> SparseArray:
         raise TypeError(f"to_host: out is {show(out)}; accepted for sparse arrays: None")
     x = assparse(obj)
     if check_copy(copy, "to_host") is False and not is_on_host(x):
-        raise BufferError(f"to_host: the memory is on {x.device}, and copy=False forbids a copy")
+        raise Refusal("to_host", f"the memory is on {x.device}, and copy=False forbids a copy")
     return _allowed(x, to_host(x), "to_host", copy)
 
 
@@ -154,7 +154,7 @@ def to_device_as(obj: Any, device: Any, copy: Copy, out: Any) -> SparseArray:
         raise TypeError(f"to_device: out is {show(out)}; accepted for sparse arrays: None")
     x = assparse(obj)
     if check_copy(copy, "to_device") is False and x.device != device:
-        raise BufferError(f"to_device: the memory is on {x.device}, and copy=False forbids a copy")
+        raise Refusal("to_device", f"the memory is on {x.device}, and copy=False forbids a copy")
     return _allowed(x, to_device(x, device), "to_device", copy)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.errors import Refusal
 from arrayhub.sparse.conversion import has_padding
 from arrayhub.sparse.validation import PADDED, validate_export
 
@@ -32,13 +33,13 @@ def descriptor_of(x: Any) -> dict[str, Any]:
 def arrays_of(x: Any) -> dict[str, Any]:
     """Return the arrays by their names in the specification. See `SparseArray.__binsparse__`."""
     if x.format not in FORMAT_NAMES or x.batch_ndim or x.dense_ndim or len(x.shape) != 2:
-        raise BufferError(
-            f"__binsparse__: {x.format} of shape {x.shape} is not a format of the specification; accepted: coo, csr and"
+        raise Refusal(
+            "__binsparse__", f"{x.format} of shape {x.shape} is not a format of the specification; accepted: coo, csr and"
             " csc of two dimensions. Use x.to_format('csr')"
         )
     validate_export(x)
     if x._state & PADDED and has_padding(x):
-        raise BufferError("__binsparse__: some elements are padding, which only jax ignores. Use x.to_format('csr')")
+        raise Refusal("__binsparse__", "some elements are padding, which only jax ignores. Use x.to_format('csr')")
     if x.format == "coo":
         return {"values": x.data, "indices_0": x.coords[0], "indices_1": x.coords[1]}
     return {"values": x.data, "indices_1": x.indices, "pointers_to_1": x.indptr}

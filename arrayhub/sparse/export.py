@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import name_of_type, show
+from arrayhub._core.errors import Refusal, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.names import sparse_library
 from arrayhub.sparse.array import SparseArray
@@ -103,8 +103,8 @@ def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = 
 def _emitter(library: str, obj: Any) -> Callable[..., Any]:
     """Return the export function of a library. Its parameters are the array, `copy`, `allow_readonly` and `matrix`."""
     if library not in RULES:
-        raise BufferError(
-            f"{library}: {name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
+        raise Refusal(
+            library, f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
             f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy"
         )
     found: Callable[..., Any] = import_module(f"arrayhub.sparse.{library}").emit

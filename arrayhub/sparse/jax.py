@@ -3,9 +3,8 @@
 from typing import Any
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.errors import name_of_type, needed
+from arrayhub._core.errors import Refusal, name_of_type, needed
 from arrayhub.convert.functions import as_jax, asarray
-from arrayhub.libraries.wrappers import error_at
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
 from arrayhub.sparse.validation import PADDED, is_marked_canonical
@@ -39,8 +38,8 @@ def _check_batches(shape: tuple[int, ...], batch: int, *arrays: Any) -> None:
     """Raise BufferError if jax broadcasts a batch dimension of length 1."""
     for array in arrays:
         if array.shape[:batch] != shape[:batch]:
-            raise BufferError(
-                f"{_NAME}: an array of shape {array.shape} is broadcast to the batches {shape[:batch]}; accepted:"
+            raise Refusal(
+                _NAME, f"an array of shape {array.shape} is broadcast to the batches {shape[:batch]}; accepted:"
                 f" arrays of all batches. Call jax.experimental.sparse.bcoo_update_layout(x, n_batch=0) first, which"
                 " copies. Convert a BCSR matrix by x.to_bcoo() before this call"
             )
@@ -49,12 +48,7 @@ def _check_batches(shape: tuple[int, ...], batch: int, *arrays: Any) -> None:
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a BCOO or BCSR matrix that shares the memory of `x`."""
     sparse = needed("jax.experimental.sparse", "to create its sparse arrays").experimental.sparse
-    try:
-        data = as_jax(x.data, copy=copy)
-    except BufferError as error:
-        if "jax_enable_x64" in str(error):
-            raise
-        raise error_at("x.data", error) from error
+    data = as_jax(x.data, copy=copy)
     batch = x.batch_ndim
     canonical = is_marked_canonical(x)
     if x.format == "coo":

@@ -3,6 +3,7 @@
 from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
+from arrayhub._core.errors import Refusal
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub.convert.functions import asarray
@@ -53,8 +54,8 @@ def sparse_like(
         x = _cast(x, dtype)
     if target is not None and x.device != target:
         if device is None and copy is False:
-            raise BufferError(
-                f"{call}: the memory is on {x.device}, but the model is on {target}; pass copy=None, which copies"
+            raise Refusal(
+                call, f"the memory is on {x.device}, but the model is on {target}; pass copy=None, which copies"
             )
         x = x.to_device(target)
     if library == SPARSE:

@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+from arrayhub._core.errors import Refusal
 from arrayhub.convert.functions import asarray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_parts
@@ -12,7 +13,7 @@ def parse(obj: Any) -> SparseArray | None:
     """Raise BufferError for a csr table, because oneDAL does not share its memory. Return None for other tables."""
     if obj.kind != "csr":
         return None
-    raise BufferError("onedal: csr tables are exported as copies only; call arrayhub.assparse(x, copy=None)")
+    raise Refusal("onedal", "csr tables are exported as copies only", call="arrayhub.assparse(x, copy=True)")
 
 
 def parse_copy(obj: Any) -> SparseArray | None:

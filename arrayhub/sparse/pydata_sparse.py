@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.errors import PASSES_ON, dimensions, first_line, name_of_type, needed
+from arrayhub._core.errors import PASSES_ON, Refusal, dimensions, first_line, name_of_type, needed
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
@@ -17,8 +17,8 @@ def parse(obj: Any) -> SparseArray:
     """Import an array of pydata/sparse."""
     cls = name_of_type(type(obj))
     if not np.array_equal(obj.fill_value, np.zeros((), obj.dtype)):
-        raise BufferError(
-            f"{cls}: fill_value is {obj.fill_value}; accepted: 0, the fill value of other libraries. Use x.todense(), a"
+        raise Refusal(
+            cls, f"fill_value is {obj.fill_value}; accepted: 0, the fill value of other libraries. Use x.todense(), a"
             " dense copy"
         )
     shape = tuple(map(int, obj.shape))
@@ -28,8 +28,8 @@ def parse(obj: Any) -> SparseArray:
         return SparseArray("coo", shape, data, coords_array=joined)
     axes = tuple(getattr(obj, "compressed_axes", None) or ())
     if obj.ndim != 2 or axes not in ((0,), (1,)):
-        raise BufferError(
-            f"{cls}: compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
+        raise Refusal(
+            cls, f"compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
             " with one compressed axis. Call x.asformat('coo') first, which copies"
         )
     name = "csr" if axes == (0,) else "csc"
@@ -51,6 +51,6 @@ def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     except PASSES_ON:
         raise
     except Exception as error:  # GCXS is compiled by Numba, which does not support float16
-        raise BufferError(
-            f"pydata_sparse: GCXS does not support {x!r} ({first_line(error)}). Use x.to_format('coo')"
+        raise Refusal(
+            "pydata_sparse", f"GCXS does not support {x!r} ({first_line(error)}). Use x.to_format('coo')"
         ) from error

@@ -3,14 +3,15 @@
 docs/sparse.md shows the table, and tests/sparse/test_rules.py checks each row against the library.
 """
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import needed, unreadable
+from arrayhub._core.errors import NO_CUDA_DEVICE, Refusal, needed
 from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.libraries.jax import NARROWED, has_x64
+from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.conversion import has_padding, to_format
 from arrayhub.sparse.formats import FORMATS
@@ -109,13 +110,13 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
         needed("jax", "to create its sparse arrays")
     if rules.host and not is_on_host(x):
         if not copy:
-            raise BufferError(unreadable(library, x.device, library, "call x.to_host()"))
+            raise Refusal(library, f"the memory is on {x.device}, which {library} cannot read", call="x.to_host()")
         x = to_host(x)
     validate_export(x)
     if x._state & PADDED and library != "jax":
         x = _without_padding(x, library, copy)
     if x.format in rules.canonical and not x._state & TRUSTED and is_on_host(x) and not is_canonical(x):
-        _need(copy, library, "the indices are unsorted or repeated, and the library would compute wrong results")
+        _need(copy, library, _UNSORTED)
         x = _canonical(x, library)
     x = _with_indices(x, rules, library, copy)
     if rules.values and not x.dtype.isnative:
@@ -128,31 +129,68 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
 
 
 def _check_kind(x: Any, rules: Rules, library: str) -> None:
-    """Raise BufferError if the library does not support the format, the dimensions or the element type."""
+    """Raise Refusal if the library does not support the format, the dimensions or the element type."""
+
+    def call(method: str) -> str:
+        if library == "pydata_sparse":
+            return f"arrayhub.convert(arrayhub.assparse(x).{method}, 'pydata_sparse', copy=True)"
+        return f"arrayhub.as_{library}(arrayhub.assparse(x).{method}, copy=True)"
+
     if x.format not in rules.formats:
-        raise BufferError(
-            f"{library}: {x.format} is not supported; accepted: {', '.join(rules.formats)}. Use x.to_format('csr')"
-        )
+        other = "to_format('coo')" if x.batch_ndim or x.dense_ndim else "to_format('csr')"
+        raise Refusal(library, f"{x.format} is not supported", ", ".join(rules.formats), call(other))
     if x.batch_ndim and x.format not in rules.batches:
-        call = "x.to_dense()" if rules.max_ndim else "x.to_format('coo'), whose dimensions are all sparse"
-        raise BufferError(f"{library}: {x.format} of shape {x.shape} has batches, which are not supported. Use {call}")
+        other = "to_dense()" if rules.max_ndim else "to_format('coo')"
+        raise Refusal(library, f"{x.format} of shape {x.shape} has batches, which are not supported", "", call(other))
     if x.dense_ndim and not rules.dense:
-        raise BufferError(f"{library}: shape {x.shape} has dense dimensions, which are not supported. Use x.to_dense()")
+        raise Refusal(library, f"shape {x.shape} has dense dimensions, which are not supported", "", call("to_dense()"))
     if rules.max_ndim and len(x.shape) > rules.max_ndim:
-        raise BufferError(
-            f"{library}: shape {x.shape} has {len(x.shape)} dimensions; accepted: {rules.max_ndim}. Use x.to_dense()"
-        )
+        reason = f"shape {x.shape} has {len(x.shape)} dimensions"
+        raise Refusal(library, reason, str(rules.max_ndim), call("to_dense()"))
+    names: Any = ()
     if rules.values and x.dtype.char not in rules.values:
         names = dict.fromkeys(np.dtype(char).name for char in rules.values)
         wider = next((name for name in names if np.can_cast(x.dtype, name)), None)
-        cast = f"arrayhub.as_{library}(arrayhub.like(x, x, dtype={wider!r}), copy=None)"
-        advice = f"Use {cast}" if wider else "Convert them in their own library"
-        raise BufferError(f"{library}: values of {x.dtype} are not supported; accepted: {', '.join(names)}. {advice}")
+    elif library == "jax" and x.dtype.name in NARROWED and not has_x64():
+        names, wider = (f"{NARROWED[x.dtype.name]}, or {x.dtype.name} with jax_enable_x64",), NARROWED[x.dtype.name]
+    if names:
+        cast = f"arrayhub.as_{library}(arrayhub.like(x, x, dtype={wider!r}), copy=True)" if wider else ""
+        raise Refusal(library, f"values of {x.dtype} are not supported", ", ".join(names), cast)
+
+
+def check_export(x: Any, library: str) -> None:
+    """Raise the Refusal of an export that fails even with ``copy=True``, without converting the array."""
+    _check_kind(x, RULES[library], library)
+    if library == "cupy" and not has_device():
+        raise Refusal(library, NO_CUDA_DEVICE)
+
+
+def why_copied(x: Any, library: str) -> str:
+    """Return why the export of an array copies, or "". Whether indices are sorted is known after the first export."""
+    rules = RULES[library]
+    if x._state & rules.bit:
+        return "" if library != "torch" or x.access == "readwrite" else _READONLY
+    if rules.host and not is_on_host(x):
+        return f"the memory is on {x.device}, which {library} cannot read"
+    why = _why_indices_are_converted(x, rules, library)
+    if not why and x.format in rules.canonical and not x._state & TRUSTED and is_on_host(x) and not is_canonical(x):
+        why = _UNSORTED
+    if not why and rules.values and not x.dtype.isnative:
+        why = f"values of {x.dtype} are not in native byte order"
+    if not why and library == "torch" and x.access != "readwrite":
+        why = _READONLY
+    if not why and library == "jax" and any(array.ptr % 64 and array.size for array in (x.data, *structure_of(x))):
+        why = "jax shares only host memory that starts on a 64-byte boundary"
+    return why
+
+
+_READONLY = "the memory is read-only, and torch does not have read-only tensors"
+_UNSORTED = "the indices are unsorted or repeated, and the library would compute wrong results"
 
 
 def _need(copy: bool | None, library: str, why: str) -> None:
     if not copy:
-        raise BufferError(f"{library}: {why}; pass copy=None")
+        raise Refusal(library, why)
 
 
 def _without_padding(x: Any, library: str, copy: bool | None) -> Any:
@@ -167,27 +205,18 @@ def _canonical(x: Any, library: str) -> Any:
     """Return a copy without padding whose indices are sorted and distinct."""
     made = to_format(x, FORMATS[x.format])
     if made._state & PADDED:
-        raise BufferError(
-            f"{library}: the batches have different numbers of stored values. Use x.to_format('coo'), whose dimensions"
-            " are all sparse"
-        )
+        raise Refusal(library, "the batches have different numbers of stored values", call="x.to_format('coo')")
     return made
 
 
 def _with_indices(x: Any, rules: Rules, library: str, copy: bool | None) -> Any:
     """Convert the indices to a type that the library accepts, and join the coordinates if the library requires it."""
-    accepted = rules.formats[x.format]
-    if library == "jax" and not sys.modules["jax"].config.jax_enable_x64:  # jax would silently narrow int64
-        accepted = tuple(name for name in accepted if not name.endswith("int64"))
-    arrays = structure_of(x)
-    separate = x.format == "coo" and x.coords_array is None
-    if not _is_one_of(arrays, accepted):
-        names = " and ".join(sorted({array.dtype.name for array in arrays}))
-        _need(copy, library, f"indices of {names} are not supported; accepted: {' or '.join(accepted)}")
-    elif not (separate and rules.joined):
+    why = _why_indices_are_converted(x, rules, library)
+    if not why:
         return x
-    else:
-        _need(copy, library, "the coordinates are separate arrays, and the library requires a single array")
+    _need(copy, library, why)
+    accepted, arrays = _index_types(x, rules, library), structure_of(x)
+    separate = x.format == "coo" and x.coords_array is None
     dtype = _first_that_holds(x, accepted, library)
     facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, state=x._state & SEEN)
     if separate and rules.joined:
@@ -198,6 +227,23 @@ def _with_indices(x: Any, rules: Rules, library: str, copy: bool | None) -> Any:
     if x.format == "coo":
         return type(x)("coo", x.shape, x.data, coords_array=arrays[0], **facts)
     return type(x)(x.format, x.shape, x.data, *arrays, **facts)
+
+
+def _index_types(x: Any, rules: Rules, library: str) -> tuple[str, ...]:
+    accepted = rules.formats[x.format]
+    if library == "jax" and not has_x64():  # jax would silently narrow int64
+        accepted = tuple(name for name in accepted if not name.endswith("int64"))
+    return accepted
+
+
+def _why_indices_are_converted(x: Any, rules: Rules, library: str) -> str:
+    accepted, arrays = _index_types(x, rules, library), structure_of(x)
+    if not _is_one_of(arrays, accepted):
+        names = " and ".join(sorted({array.dtype.name for array in arrays}))
+        return f"indices of {names} are not supported; accepted: {' or '.join(accepted)}"
+    if rules.joined and x.format == "coo" and x.coords_array is None:
+        return "the coordinates are separate arrays, and the library requires a single array"
+    return ""
 
 
 def _is_one_of(arrays: tuple[Any, ...], accepted: tuple[str, ...]) -> bool:
@@ -211,7 +257,7 @@ def _first_that_holds(x: Any, accepted: tuple[str, ...], library: str) -> np.dty
     for name in accepted:
         if most <= np.iinfo(name).max:
             return np.dtype(name)
-    raise BufferError(f"{library}: shape {x.shape} needs indices of int64; accepted: {', '.join(accepted)}")
+    raise Refusal(library, f"shape {x.shape} needs indices of int64; accepted: {', '.join(accepted)}")
 
 
 def _joined(x: Any, dtype: np.dtype[Any]) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.errors import PASSES_ON, first_line, needed
+from arrayhub._core.errors import PASSES_ON, Refusal, first_line, needed
 from arrayhub.convert.functions import as_torch, asarray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
@@ -38,7 +38,7 @@ def parse(obj: Any) -> SparseArray | None:
     if name is None:
         return None
     if obj.requires_grad:
-        raise BufferError("torch: requires_grad is True; accepted: tensors outside autograd. Call x.detach() first")
+        raise Refusal("torch", "requires_grad is True; accepted: tensors outside autograd. Call x.detach() first")
     shape = tuple(obj.shape)
     if name == "coo":
         joined, data = map(asarray, _coo_parts(obj))
@@ -60,7 +60,7 @@ def _coo_parts(obj: Any) -> tuple[Any, Any]:
     try:
         return obj._indices(), obj._values()
     except AttributeError:
-        raise BufferError("torch: the tensor is not coalesced; call x.coalesce() first, which copies") from None
+        raise Refusal("torch", "the tensor is not coalesced; call x.coalesce() first, which copies") from None
 
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
@@ -77,7 +77,7 @@ def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     except PASSES_ON:
         raise
     except RuntimeError as error:
-        raise BufferError(f"torch: {x!r} is not supported ({first_line(error)})") from error
+        raise Refusal("torch", f"{x!r} is not supported ({first_line(error)})") from error
 
 
 _functions: dict[str, Callable[..., Any]] = {}

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import arrayhub as ah
-from arrayhub.inspection.explain import CONSUMERS
+from arrayhub.convert.functions import CONSUMERS
 
 RECORDS = {"a": [1, 2], "b": [0.5, 1.5]}
 KINDS = {

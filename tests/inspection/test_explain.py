@@ -243,7 +243,7 @@ def test_protocols_of_a_tensor_that_requires_grad_do_not_work():
     torch = pytest.importorskip("torch")
     explained = ah.explain(torch.zeros(3, requires_grad=True))
     assert [(offer.protocol, offer.works) for offer in explained.offers] == [("exchange", False), ("dlpack", False)]
-    assert all("Call x.detach() first" in offer.gives for offer in explained.offers)
+    assert all("Call x.detach()" in offer.gives for offer in explained.offers)
     assert all(offer.works for offer in ah.explain(torch.zeros(3)).offers)
 
 
@@ -317,7 +317,7 @@ in: asarray imports numpy.ndarray natively and reports the protocol as array_int
 out:
   numpy  zero-copy"""
     )
-    assert "\n  torch  copy=True: DLPack: dtype dtype('>i4') does not have a code; pass copy=True" in text
+    assert "\n  torch  copy=True: dtype dtype('>i4') does not have a code\n" in text
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -359,7 +359,7 @@ def test_to_limits_the_explanation_to_one_consumer():
     explained = ah.explain(np.zeros(3)[::-1], to="torch")
     assert str(explained).split("\n")[-2:] == [
         "out:",
-        "  torch  copy=True: negative strides are not supported; pass copy=True",
+        "  torch  copy=True: negative strides are not supported",
     ]
     assert len(explained.verdicts) == 1
 

@@ -124,6 +124,9 @@ def failures(call, x, value):
     error = attempted(call, x, value)
     if error is None:
         return []
+    if getattr(error, "call", ""):
+        second = attempted(error.call, x, value)
+        return [] if second is None else [(error.call, str(second))]
     failed = []
     calls = list(named_calls(str(error), call))
     for first in calls:

@@ -18,7 +18,7 @@ from arrayhub._core.tree cimport check_below, first_array, visit_arrays
 from arrayhub.runtimes cimport cuda
 
 from arrayhub._core.descriptor import TYPE_NAMES
-from arrayhub._core.errors import interface_error, show
+from arrayhub._core.errors import Refusal, interface_error, show
 
 
 cdef int move_device_array(Import owner, object capsule) except -1:
@@ -46,8 +46,8 @@ cdef int set_device(Import owner, int device_type, int64_t device_id, void* sync
     if sync_event == NULL:
         return 0
     if device_type != kDLCUDA and device_type != kDLCUDAManaged:
-        raise BufferError(
-            f"Arrow: sync_event is set for {TYPE_NAMES[device_type]}; accepted: NULL, after the producer's work is done,"
+        raise Refusal(
+            "Arrow", f"sync_event is set for {TYPE_NAMES[device_type]}; accepted: NULL, after the producer's work is done,"
             " and a cudaEvent_t* for CUDA"
         )
     owner.stream = cuda.stream_after(<cuda.CudaEvent*> sync_event, owner.device.device_id)
@@ -154,12 +154,12 @@ cdef int fill_device_array(ArrowDeviceArray* out, object node, int form) except 
 cdef int check_device(Descriptor a, void* argument) except -1:
     cdef DLDevice device = (<DLDevice*> argument)[0], other = exported_device(a)
     if other.device_type != device.device_type or other.device_id != device.device_id:
-        raise BufferError(
-            f"Arrow: the arrays of the node are on several devices, {TYPE_NAMES[device.device_type]}:{device.device_id} and"
+        raise Refusal(
+            "Arrow", f"the arrays of the node are on several devices, {TYPE_NAMES[device.device_type]}:{device.device_id} and"
             f" {TYPE_NAMES[other.device_type]}:{other.device_id}; accepted: one. Call x.to_device(device) first"
         )
     if a.flags_ & OTHER_CONTEXT and other.device_type != kDLCPU:
-        raise BufferError("Arrow: the memory belongs to a SYCL context other than the default context of its device, which the"
+        raise Refusal("Arrow", "the memory belongs to a SYCL context other than the default context of its device, which the"
                           " device interface cannot represent; call arrayhub.to_host(x)")
     return 0
 

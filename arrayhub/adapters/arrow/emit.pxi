@@ -39,7 +39,7 @@ from arrayhub._core.tree cimport (
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.runtimes cimport cuda
 
-from arrayhub._core.errors import unreadable
+from arrayhub._core.errors import Refusal, unreadable
 
 cdef extern from *:
     """
@@ -179,7 +179,7 @@ cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) exce
     if n == 0 or not may_be_nat(a):
         return 0
     if not host_readable(a):
-        raise BufferError(f"Arrow: {nat_obstacle(a)}")
+        raise Refusal("Arrow", f"{nat_obstacle(a)}")
     count = arrayhub_count_nat(a.data_, n)
     if count == 0:
         return 0

@@ -39,7 +39,7 @@ from arrayhub._core.tree cimport (
     same_node,
 )
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import Refusal, interface_error
 from arrayhub._core.descriptor import named
 
 cdef enum:
@@ -194,7 +194,7 @@ cdef Tree tensor_storage(Tree t):
         stated = sorted(range(1, a.nd_), key=lambda axis: permutation[axis - 1])
         order = stated if is_compact(a, stated) else order
     if order is None:
-        raise BufferError("Arrow: the rows of the tensor are not compact; call arrayhub.asnested(x, copy=True)")
+        raise Refusal("Arrow", "the rows of the tensor are not compact; call arrayhub.asnested(x, copy=True)")
     for axis in order:
         run *= a.shape_[axis]
     cdef Tree rows = new_tree(FLAT, t.length)

@@ -30,7 +30,7 @@ from arrayhub.adapters.type_cache cimport (
     record_of,
 )
 
-from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PASSES_ON, interface_error, name_of_type
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PASSES_ON, Refusal, TypeRefusal, interface_error, name_of_type
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -73,10 +73,8 @@ cdef Descriptor single(list chunks, object obj):
     if len(chunks) > 1:
         chunks = [chunk for chunk in chunks if length_of(chunk)] or chunks[:1]
     if len(chunks) != 1:
-        raise BufferError(
-            f"Arrow: {name_of_type(type(obj))} has {len(chunks)} chunks; accepted: one. Pass copy=True, which concatenates"
-            " them, or use arrayhub.asnested(x).chunks, which share their memory"
-        )
+        raise not_dense(obj, f"has {len(chunks)} chunks; accepted: one. Pass copy=True, which concatenates them, or use"
+                             " arrayhub.asnested(x).chunks, which share their memory")
     return dense(chunks[0], obj)
 
 
@@ -86,7 +84,15 @@ cdef Descriptor dense(object node, object obj):
         return <Descriptor> node
     if is_dense(<Tree> node):
         return <Descriptor> (<Tree> node).content
-    raise BufferError(f"Arrow: {name_of_type(type(obj))} {refusal_of(<Tree> node)}")
+    raise not_dense(obj, refusal_of(<Tree> node))
+
+
+cdef object not_dense(object obj, str words):
+    """Return the refusal of an object as a dense array. A NestedArray has the parts that `words` take from `asnested`."""
+    call = "arrayhub.asnested(x)"
+    if isinstance(obj, Tree):
+        words, call = words.replace(f"{call}.", "x.").replace(call, "x.to_list()"), "x.to_list()"
+    return Refusal("Arrow", f"{name_of_type(type(obj))} {words}", call=call)
 
 
 cdef str refusal_of(Tree t):
@@ -201,7 +207,7 @@ cdef bint is_stream(object obj) except -1:
 cdef int check_unread(object obj) except -1:
     """Raise BufferError if the schema shows that a stream is not a dense array. Do not open the stream."""
     if record_of(obj) & ARROW_IS_LAZY:
-        raise BufferError(f"Arrow: {name_of_type(type(obj))} is a query, whose result has columns; call"
+        raise Refusal("Arrow", f"{name_of_type(type(obj))} is a query, whose result has columns; call"
                           " arrayhub.asnested(x), which runs the query")
     cdef Import owner = stated_schema(obj)
     return 0 if owner is None else check_format(&owner.schema, obj)
@@ -214,7 +220,7 @@ cdef int check_format(ArrowSchema* schema, object obj) except -1:
         return 0
     cdef int kind = CATEGORICAL if schema.dictionary != NULL else row.kind
     if not NODE_KINDS[kind].properties & (NUMBERS | WIDTH):
-        raise BufferError(f"Arrow: {name_of_type(type(obj))} {NODE_KINDS[kind].refusal.decode()}")
+        raise not_dense(obj, NODE_KINDS[kind].refusal.decode())
     return 0
 
 
@@ -344,9 +350,9 @@ cdef int refuse_objects(Descriptor a, void* producer) except -1:
     Raw bytes of the size of a pointer are considered addresses. Decimals are also raw bytes, but have 16 or 32 bytes.
     """
     if a.typenum_ == cnp.NPY_VOID and a.itemsize_ == sizeof(void*):
-        raise TypeError(
-            f"Arrow: {name_of_type(type(<object> producer))} exports addresses of Python objects; accepted: elements of an"
-            " Arrow type. Use x.to_list(), or a column of numbers, strings or lists"
+        raise TypeRefusal(
+            "Arrow", f"{name_of_type(type(<object> producer))} exports addresses of Python objects",
+            "elements of an Arrow type, such as a column of numbers, strings or lists", "x.to_list()",
         )
     return 0
 

@@ -6,7 +6,7 @@ from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub._core.runtime cimport device_name
 from arrayhub._core.tree cimport CHUNKS, Tree, first_array, has
 
-from arrayhub._core.errors import unreadable
+from arrayhub._core.errors import Refusal, unreadable
 from arrayhub.adapters.table import BY_VIA
 
 # In the order of the enum in arrow.pxd.
@@ -23,7 +23,7 @@ cdef int check_request(object node, object requested, str method) except -1:
     if found is None:
         return 0
     others = "" if isinstance(node, Tree) else ", or convert the elements first, by x.astype(dtype)"
-    raise BufferError(f"{method}: {found}; call pyarrow.array(x).cast(type){others}")
+    raise Refusal(method, f"{found}; call pyarrow.array(x).cast(type){others}")
 
 
 @cython.final

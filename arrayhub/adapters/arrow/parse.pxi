@@ -55,7 +55,7 @@ from arrayhub._core.tree cimport (
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.descriptor import TYPE_NAMES
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import Refusal, interface_error
 
 cdef extern from "Python.h":
     void gc_untrack "PyObject_GC_UnTrack"(PyObject* o) noexcept
@@ -169,8 +169,8 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
         raise interface_error("Arrow", "format", None if schema.format == NULL else schema.format,
                               "a format of the C data interface, such as 'g' or '+l'")
     if row.kind == REFUSED:
-        raise BufferError(
-            f"Arrow: format {text_of(schema.format)} is {row.words.decode()}, which is not supported; accepted: numbers,"
+        raise Refusal(
+            "Arrow", f"format {text_of(schema.format)} is {row.words.decode()}, which is not supported; accepted: numbers,"
             " times, strings, lists, structs and dictionaries. Use x.cast(polars.Decimal(38, 0))"
         )
     check_counts(schema, array, row)
@@ -499,8 +499,8 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
     cdef const char* sizes = <const char*> array.buffers[array.n_buffers - 1]
     cdef list parts = []
     if owner.device.device_type != kDLCPU:
-        raise BufferError(
-            f"Arrow: format {text_of(schema.format)} on {TYPE_NAMES[owner.device.device_type]}; accepted: views in host"
+        raise Refusal(
+            "Arrow", f"format {text_of(schema.format)} on {TYPE_NAMES[owner.device.device_type]}; accepted: views in host"
             " memory. Cast the array to utf8 or binary, which have offsets"
         )
     if count > 0 and sizes == NULL:

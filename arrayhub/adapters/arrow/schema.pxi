@@ -43,7 +43,7 @@ from arrayhub._core.tree cimport (
     visit_arrays,
 )
 
-from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
+from arrayhub._core.errors import PACKED_ELEMENTS, Refusal, interface_error, reason_of
 
 cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
 
@@ -62,42 +62,43 @@ cdef bytes letter_of(Descriptor a):
         unit, count = np.datetime_data(dtype)
         if count == 1 and unit in _FORMATS_OF_UNITS:
             return _FORMATS_OF_UNITS[unit][0 if dtype.kind == "M" else 1]
-    raise BufferError(
-        f"Arrow: no format for dtype {dtype!r}; accepted: integers, float16 to float64, bool, times in s, ms, us and ns, and"
-        f" raw bytes, in native byte order. Convert the array first{call_for(dtype)}"
+    raise Refusal(
+        "Arrow", f"no format for dtype {dtype!r}",
+        "integers, float16 to float64, bool, times in s, ms, us and ns, and raw bytes, in native byte order", call_for(dtype),
     )
 
 
-cdef str DAYS_BY_COPY = ", or pass copy=True to as_arrow, as_polars or as_pandas, which converts days to date32"
-
-
 cdef str call_for(object dtype):
-    """Return the end of an error text: a call that converts the elements to a type that Arrow has, or "" if none is known."""
+    """Return a call that converts the elements to a type that Arrow has, or "" if none is known.
+
+    The cast of times finer than nanoseconds drops their fractions. In the cast of months, a year has 365.2425 days.
+    """
     if dtype.kind == "U":
-        return ", by arrayhub.as_numpy(x), which Arrow imports as strings"
+        return "arrayhub.as_numpy(x)"
     if dtype.char == "g":
-        return ", by arrayhub.asarray(x, dtype='float64'), which rounds"
+        return "arrayhub.asarray(x, dtype='float64')"
     if dtype.kind in "iuf" and not dtype.isnative:
-        return ", by arrayhub.asarray(x).native()"
+        return "arrayhub.asarray(x).native()"
     if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and np.can_cast(dtype, np.float32):
-        return ", by arrayhub.asarray(x, dtype='float32')"      # types of ml_dtypes, such as bfloat16
+        return "arrayhub.asarray(x, dtype='float32')"      # types of ml_dtypes, such as bfloat16
     if dtype.kind not in "mM":
         return ""
-    unit, count = np.datetime_data(dtype)
-    if unit in ("ps", "fs", "as"):
-        return f", by x.astype('{dtype.kind}8[ns]'), which drops fractions of a nanosecond"
-    call = f", by x.astype('{dtype.kind}8[{unit if unit in _FORMATS_OF_UNITS else 's'}]')"
-    if dtype.kind == "m" and unit in ("Y", "M"):
-        call += ", in which a year has 365.2425 days"
-    if dtype.kind == "M" and (unit, count) == ("D", 1):
-        call += DAYS_BY_COPY
-    return call
+    unit = np.datetime_data(dtype)[0]
+    return f"arrayhub.asarray(x).astype('{dtype.kind}8[{'ns' if unit in ('ps', 'fs', 'as') else unit if unit in _FORMATS_OF_UNITS else 's'}]')"
 
 
 # Formats of datetime64 and timedelta64 by NumPy's unit.
 cdef dict _FORMATS_OF_UNITS = {
     "s": (b"tss:", b"tDs"), "ms": (b"tsm:", b"tDm"), "us": (b"tsu:", b"tDu"), "ns": (b"tsn:", b"tDn"),
 }
+
+
+def obstacle_of(Descriptor array not None, bint extension):
+    """Return the reason why an array cannot be exported to Arrow without a copy, or None.
+
+    Copies of booleans to bits are not reported. `extension` permits the type ``arrow.fixed_shape_tensor``.
+    """
+    return export_obstacle(array) or sharing_obstacle(array, TENSOR if extension else 0)
 
 
 cdef str export_obstacle(Descriptor a):
@@ -117,7 +118,7 @@ cdef str export_obstacle(Descriptor a):
     try:
         letter_of(a)
     except (BufferError, TypeError) as error:
-        refusal = str(error).removeprefix("Arrow: ")
+        refusal = reason_of(error)
     return refusal
 
 
@@ -138,17 +139,10 @@ cdef str sharing_obstacle(Descriptor a, int form):
     if a.flags_ & C_CONTIGUOUS or form == 0 and is_packed(a, False):      # `pack_bits` reads booleans of any strides
         return None
     if a.nd_ == 1 or memory_order(a) is None:
-        return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call" \
-            " arrayhub.asarray(x, copy=True) first"
+        return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact"
     if form & TENSOR:
         return None
-    return f"byte strides {stride_tuple(a)} are not in C order, which lists require; call" \
-        " arrayhub.asarray(x, copy=True) first, or arrayhub.as_arrow(x, extension=True)"
-
-
-def strided(Descriptor a not None, bint extension):
-    """Return the reason why an export copies the elements of an array, or None. Copies of booleans to bits are not reported."""
-    return sharing_obstacle(a, TENSOR if extension else 0)
+    return f"byte strides {stride_tuple(a)} are not in C order, which lists require; accepted: extension=True"
 
 
 cdef object compact(object node, int form):
@@ -255,8 +249,15 @@ cdef object exportable(object node, int form):
     if why is None and not is_for_host(a):
         why = sharing_obstacle(a, form)
     if why is not None:
-        raise BufferError(f"Arrow: {why}")
+        raise Refusal("Arrow", f"{why}")
     return a
+
+
+def check_node(Tree node not None, bint copied):
+    """Raise the error of the export of a node, or of its copy without gaps, from its types and strides."""
+    schema_capsule(with_tensors(node, None), 0)
+    if not copied:
+        exportable(node, 0)
 
 
 cdef int check_chunks(Tree t) except -1:
@@ -272,7 +273,7 @@ cdef int check_chunks(Tree t) except -1:
         found = difference_below(expected, <ArrowSchema*> PyCapsule_GetPointer(other, SCHEMA_NAME),
                                  ("chunks[0]", f"chunks[{k}]"), "")
         if found is not None:
-            raise BufferError(f"Arrow: the chunks have several types: {found}; accepted: one type. Pass copy=True,"
+            raise Refusal("Arrow", f"the chunks have several types: {found}; accepted: one type. Pass copy=True,"
                               " which concatenates the chunks, or use x.chunks one by one")
     t.checked = True
     return 0
@@ -450,14 +451,14 @@ cdef int refuse_gaps(Descriptor a, void* argument) except -1:
     Packed (sub-byte) elements of DLPack are not exported to Arrow.
     """
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
-        raise BufferError(f"Arrow: {PACKED_ELEMENTS}")
+        raise Refusal("Arrow", PACKED_ELEMENTS)
     return 0 if is_packed(a, False) else refuse_strides(a)
 
 
 cdef int refuse_strides(Descriptor a) except -1:
     if not a.flags_ & C_CONTIGUOUS:
-        raise BufferError(
-            f"Arrow: byte strides {stride_tuple(a)} with shape {shape_tuple(a)} of a nested array are not compact; call"
+        raise Refusal(
+            "Arrow", f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} of a nested array are not compact; call"
             " arrayhub.asnested(x, copy=True), or pass copy=True to as_arrow, as_polars or as_pandas"
         )
     return 0
@@ -605,12 +606,11 @@ cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     if isinstance(node, Tree):
         try:
             return fill_schema(out, node, column_name_of(<Tree> node))
-        except BufferError as error:
+        except Refusal as error:
             if has(<Tree> node, NUMBERS):
                 raise
-            why = str(error)
-        # The other calls of `call_for` fail for a record or a list.
-        raise BufferError(why.partition(", by ")[0] + (DAYS_BY_COPY if why.endswith(DAYS_BY_COPY) else ""))
+            refusal = error
+        raise Refusal(refusal.subject, refusal.reason, refusal.accepted)      # its call fails for a record or a list
     a = <Descriptor> node
     if a.nd_ == 1 or not form & TENSOR:
         return fill_typed_schema(out, a, b"", None, form & BOOL8)

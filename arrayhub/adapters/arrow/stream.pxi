@@ -11,7 +11,7 @@ from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, drop_reference, put_aside, put_back
 from arrayhub._core.tree cimport ANY, CHUNKS, MAX_DEPTH, Tree, has
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import Refusal, interface_error
 
 cdef extern from "Python.h":
     const char* PyBytes_AS_STRING(PyObject* words) noexcept nogil
@@ -146,7 +146,7 @@ cdef int check_code(Source* source, int code, str function) except -1:
     elif source.device.release == NULL and source.host.get_last_error != NULL:
         words = source.host.get_last_error(&source.host)
     message = "" if words == NULL else ": " + words.decode("utf-8", "replace")
-    raise BufferError(f"Arrow stream: {function} failed with error number {code}{message}")
+    raise Refusal("Arrow stream", f"{function} failed with error number {code}{message}")
 
 
 cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:

@@ -4,15 +4,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed
+from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
 from arrayhub._core.hooks import hooks
-from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided
+from arrayhub.adapters.arrow import check_node, extension_schema, obstacle_of, packs_booleans
 from arrayhub.nested.array import (
     NestedArray,
     is_on_host,
 )
-from arrayhub.nested.conform import with_days
-from arrayhub.nested.export.shared import device_error, export, is_chunked
+from arrayhub.nested.conform import is_days, with_days
+from arrayhub.nested.export.shared import device_error, export, fresh, is_chunked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,11 +95,11 @@ def to_arrow(array: Any, copied: bool, extension: bool = False) -> Any:
     array = with_days(array) if copied else array
     if is_chunked(array):
         return chunks_to_arrow(array)
-    if extension and not isinstance(array, NestedArray):
+    if not isinstance(array, NestedArray):
         need_arrow(array, extension)
+    if extension and not isinstance(array, NestedArray):
         array = _WithExtension(array)
     elif is_on_host(array):
-        need_arrow(array)
         import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
         return pyarrow.array(array) if import_capsules is None else import_capsules(*array.__arrow_c_array__())
     try:
@@ -127,21 +127,25 @@ def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
     try:
         column = pyarrow.chunked_array(x)
     except pyarrow.ArrowException as error:
-        raise BufferError(f"pyarrow: {first_line(error)}") from error
+        raise Refusal("pyarrow", f"{first_line(error)}") from error
     return column if type is None else column.cast(type)
 
 
 def need_arrow(array: Any, extension: bool = False) -> None:
-    """Raise BufferError if an array cannot be exported to Arrow, or if a strided array would be copied."""
-    why = None
-    try:
-        array.__arrow_c_schema__  # noqa: B018
-    except AttributeError as error:
-        why = str(error).removeprefix("__arrow_c_schema__: ")
-    if why is None and not isinstance(array, NestedArray):
-        why = strided(array, extension)
+    """Raise Refusal if an array cannot be exported to Arrow, or if a strided array would be copied."""
+    why = None if isinstance(array, NestedArray) else obstacle_of(array, extension)
     if why is not None:
-        raise BufferError(f"Arrow: {why}{', or pass copy=True' if 'byte strides' in why else ''}")
+        raise Refusal("Arrow", why)
+
+
+def check(array: Any, copied: bool, obj: Any) -> None:
+    """Raise the error of `as_arrow` for an array, or for its copy on the host, without converting it."""
+    if not copied and not is_on_host(array):
+        raise device_error(array, "pyarrow")
+    if isinstance(array, NestedArray):
+        check_node(array, copied)
+    elif not (copied and is_days(array)):
+        need_arrow(fresh(array) if copied else array)
 
 
 def why_copied(array: Any, obj: Any, extension: bool = False) -> str:

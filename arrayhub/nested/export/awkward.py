@@ -7,24 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arrayhub._core.copying import VIEW, Copy, CopyForbidden, check_copy, forbidden
-from arrayhub._core.errors import needed, wider_dtype
+from arrayhub._core.copying import Copy, check_copy, forbidden
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
+from arrayhub._core.errors import Refusal, needed
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import metadata_of_node, type_name
 from arrayhub.array import casting
+from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.nested.array import (
     NestedArray,
-    check,
     check_names,
     nested_of,
     unpacked,
+    unwrapped,
     valid_mask,
     with_offsets,
 )
-from arrayhub.nested.concatenate import content_of_rows, in_order
+from arrayhub.nested.array import check as check_offsets
+from arrayhub.nested.concatenate import content_of_rows, in_order, is_in_order
+from arrayhub.nested.conform import child_nodes
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, is_chunked, on_host, single_chunk
 from arrayhub.nested.from_awkward import CHARACTERS
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
@@ -104,15 +108,95 @@ def _to_awkward(array: Any, copied: bool, obj: Any, copy: Copy) -> Any:
     return awkward.Array(_layout(awkward, array, copy))
 
 
+def check(array: Any, copied: bool, obj: Any) -> None:
+    """Raise the error of `as_awkward` for an array, or for its copy on the host, from its types."""
+    if not copied:
+        on_host(array, "awkward")
+        if is_chunked(array):
+            single_chunk(array, False, "awkward", obj)
+    _check_node(array, copied)
+
+
+def _check_node(node: Any, copied: bool) -> None:
+    if not isinstance(node, NestedArray):
+        dtype = node.dtype
+        fixed = dtype.type is np.void and dtype.names is None and dtype.itemsize
+        if fixed and not copied and not node.flags["C"]:
+            raise _strided_error(node)
+        if not fixed and (node.typenum >= FIRST_OWN_TYPENUM or dtype.kind not in "biufcmM" or not dtype.isnative):
+            raise _dtype_error(dtype)
+        return
+    kind = kind_of(node)
+    if kind.numbers and node.meaning not in (None, "tdm", "tdD"):
+        raise _meaning_error(node)
+    if kind.fields:
+        check_names(node, "awkward", error=Refusal)
+    if kind.types and len(node.children) < 2:  # awkward requires two children
+        raise Refusal("awkward", f"a union of {len(node.children)} types is not supported", "two or more")
+    if kind.over_nodes or kind.numbers:
+        for child in child_nodes(node):
+            _check_node(child, copied)
+
+
 def why_copied(array: Any, obj: Any) -> str:
-    """Return why `as_awkward` copies `array`, imported from `obj`, without ``copy=True``, or "" if it does not."""
-    try:
-        _to_awkward(array, False, obj, copy=VIEW)
-    except CopyForbidden as error:
-        return error.why
-    except BufferError:  # the export raises it
-        pass
-    return ""
+    """Return why `as_awkward` copies a part of `array` without ``copy=True``, or "" if it does not."""
+    if not isinstance(array, NestedArray):
+        return ""
+    kind = kind_of(array)
+    why = ""
+    if kind.numbers and array.meaning == "tdD":
+        why = _DAYS
+    elif kind.packed:
+        why = _BITS
+    elif kind.sizes and not is_in_order(array):
+        why = OUT_OF_ORDER
+    elif kind.views:
+        why = _VIEWS
+    elif kind.runs:
+        why = _RUNS
+    elif kind.indices and array.indices.dtype != np.int64:
+        why = f"the indices of categories are converted from {array.indices.dtype} to int64"
+    elif kind.indices and array.validity is not None and array.null_count:
+        why = _MISSING
+    elif kind.types and type_codes(array) != list(range(len(array.children))):
+        why = f"the type codes {type_codes(array)} are converted to the positions of the children"
+    elif kind.types and len({_merged_as(child) for child in array.children}) < len(array.children):
+        why = _MERGED
+    return why or next(filter(None, (why_copied(child, obj) for child in child_nodes(array))), "")
+
+
+def _merged_as(node: Any) -> str:
+    """Return the group of types of a child of a union. awkward merges children of the same group."""
+    node = unwrapped(node) if isinstance(node, NestedArray) else node
+    if isinstance(node, USMArray):
+        return "numbers" if node.dtype.kind in "biufc" else str(node.dtype)
+    kind = kind_of(node)
+    if kind.packed or kind.numbers:
+        return "numbers" if node.meaning is None else node.meaning
+    return "text" if kind.utf8 else "bytes" if kind.characters else "lists" if kind.lists else node.kind
+
+
+_DAYS = "Arrow's dates of 4 bytes are converted to NumPy's dates of 8 bytes"
+_BITS = "packed booleans are converted to one byte each"
+_VIEWS = "string views are converted to strings with offsets"
+_RUNS = "the value of each run is repeated for its elements"
+_MISSING = "the indices of missing categories are replaced by -1"
+_MERGED = "awkward merges children of a union whose types have a common type"
+
+
+def _dtype_error(dtype: np.dtype[Any]) -> Refusal:
+    return Refusal("awkward", f"dtype {dtype} is not supported", "NumPy's own numbers, booleans and times in native order")
+
+
+def _strided_error(x: Any) -> Refusal:
+    reason = f"elements of dtype {x.dtype} have byte strides {x.byte_strides}"
+    return Refusal("awkward", reason, "contiguous elements")
+
+
+def _meaning_error(node: NestedArray) -> Refusal:
+    return Refusal(
+        "awkward", f"{type_name(node.meaning)} is not supported", "numbers, booleans, dates, and times without a zone"
+    )
 
 
 def _numbers(awkward: Any, x: Any) -> Any:
@@ -122,29 +206,13 @@ def _numbers(awkward: Any, x: Any) -> Any:
     try:
         return awkward.contents.NumpyArray(array)
     except TypeError as error:
-        raise BufferError(
-            f"awkward: dtype {array.dtype} is not supported; accepted: NumPy's own numbers, booleans and times."
-            f" {_instead_of(array.dtype)}"
-        ) from error
-
-
-def _instead_of(dtype: np.dtype[Any]) -> str:
-    """Return the advice for elements, possibly of a field, that awkward does not support."""
-    if not dtype.isnative:
-        return "Pass copy=True, which converts the elements into native byte order"
-    wider = wider_dtype(dtype)
-    if wider is None:
-        return "Use arrayhub.asnested(x)"
-    return f"Convert the elements first. For dense data, use arrayhub.asarray(x, dtype={wider!r})"
+        raise _dtype_error(array.dtype) from error
 
 
 def _fixed_bytes(awkward: Any, x: Any) -> Any:
     """Return fixed-size byte strings in the layout that ``awkward.from_arrow`` creates."""
     if not x.flags["C"]:
-        raise BufferError(
-            f"awkward: elements of dtype {x.dtype} have byte strides {x.byte_strides}; accepted: contiguous elements."
-            " Pass copy=True"
-        )
+        raise _strided_error(x)
     flat = dense_as_numpy(x.reshape(-1)).view(np.uint8)
     characters = awkward.contents.NumpyArray(flat, parameters={"__array__": "byte"})
     layout = awkward.contents.RegularArray(
@@ -159,7 +227,7 @@ def _layout(awkward: Any, node: Any, copy: Copy) -> Any:
     """Return the layout of a node. For VIEW, raise BufferError if a part of the node must be copied."""
     if not isinstance(node, NestedArray):
         return _numbers(awkward, node)
-    check(node)  # awkward does not validate offsets and indices
+    check_offsets(node)  # awkward does not validate offsets and indices
     layout = _LAYOUTS[node.kind](awkward, node, copy)
     if node.validity is None or node.null_count == 0 or kind_of(node).indices:
         return layout
@@ -176,18 +244,14 @@ def _flat(awkward: Any, node: NestedArray, copy: Copy) -> Any:
         layout, name = _numbers(awkward, node.content), metadata_of_node(node).get(b"awkward.array", b"").decode()
         return layout.copy(parameters={"__array__": name}) if name in CHARACTERS else layout
     if node.meaning != "tdD":
-        raise BufferError(
-            f"awkward: {type_name(node.meaning)} is not supported; accepted: numbers, booleans, dates, and times"
-            " without a zone. Use arrayhub.asnested(x).content, which holds the values without this type, or"
-            " arrayhub.asnested(x).to_list()"
-        )
-    forbidden(copy, "as_awkward", "Arrow's dates of 4 bytes are converted to NumPy's dates of 8 bytes")
+        raise _meaning_error(node)
+    forbidden(copy, "as_awkward", _DAYS)
     days = dense_as_numpy(node.content).astype("M8[D]")
     return awkward.contents.NumpyArray(days)
 
 
 def _bits(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    forbidden(copy, "as_awkward", "packed booleans are converted to one byte each")
+    forbidden(copy, "as_awkward", _BITS)
     return _numbers(awkward, unpacked(node))
 
 
@@ -209,7 +273,7 @@ def _list_view(awkward: Any, node: NestedArray, copy: Copy) -> Any:
 
 def _text(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     if kind_of(node).views:
-        forbidden(copy, "as_awkward", "string views are converted to strings with offsets")
+        forbidden(copy, "as_awkward", _VIEWS)
         node = with_offsets(node)
     text = kind_of(node).utf8
     characters = awkward.contents.NumpyArray(
@@ -225,7 +289,7 @@ def _regular(awkward: Any, node: NestedArray, copy: Copy) -> Any:
 
 
 def _record(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    check_names(node, "awkward", error=BufferError)  # awkward accepts equal names, but its to_list loses fields
+    check_names(node, "awkward", error=Refusal)  # awkward accepts equal names, but its to_list loses fields
     columns = [_layout(awkward, field, copy) for field in node.children]
     meaning = node.meaning or ""
     parameters = json.loads(meaning.partition(":")[2]) if meaning.startswith((AWKWARD_TUPLE, AWKWARD_RECORD)) else None
@@ -242,7 +306,7 @@ def _categorical(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     content = _layout(awkward, node.content, copy)
     if not content.is_option and (node.validity is None or node.null_count == 0):
         return awkward.contents.IndexedArray(awkward.index.Index64(indices), content, parameters=parameters)
-    forbidden(copy, "as_awkward", "the indices of missing categories are replaced by -1")
+    forbidden(copy, "as_awkward", _MISSING)
     indices = np.where(valid_mask(node), indices, -1)
     if content.is_option:
         exists = content.mask_as_bool(valid_when=True)
@@ -259,7 +323,7 @@ def _nulls(awkward: Any, node: NestedArray, copy: Copy) -> Any:
 
 
 def _runs(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    forbidden(copy, "as_awkward", "the value of each run is repeated for its elements")
+    forbidden(copy, "as_awkward", _RUNS)
     return _layout(awkward, decoded(node, "awkward"), copy)
 
 
@@ -277,13 +341,11 @@ def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     index = dense_as_numpy(node.offsets) if node.offsets is not None else np.arange(len(node), dtype=np.int64)
     contents = [_layout(awkward, child, copy) for child in node.children]
     if len(contents) < 2:  # awkward requires two children
-        raise BufferError(
-            f"awkward: a union of {len(contents)} types is not supported; accepted: two or more. Use x.children"
-        )
+        raise Refusal("awkward", f"a union of {len(contents)} types is not supported", "two or more")
     of_awkward = awkward.index.Index32 if index.dtype == np.int32 else awkward.index.Index64
     union = awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), of_awkward(index), contents)
     if len(getattr(union, "contents", ())) != len(contents):
-        forbidden(copy, "as_awkward", "awkward merges children of a union whose types have a common type")
+        forbidden(copy, "as_awkward", _MERGED)
         _check_merged([(nested_of(child), index[tags == k]) for k, child in enumerate(node.children)])
     return union
 

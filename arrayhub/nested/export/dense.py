@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import check_copy
+from arrayhub._core.errors import Refusal, TypeRefusal, reason_of
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import type_name
 from arrayhub.array.usm_array import USMArray
@@ -37,8 +38,8 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
     if x.null_count and not (kind.utf8 or kind.indices):
         numbers = f"arrayhub.as_numpy({name}, missing='mask'), " if kind.numbers or kind.packed else ""
         parts = f"{name}[field] for each field, " if kind.fields else numbers
-        raise BufferError(
-            f"numpy: {x.null_count} of {len(x)} elements of {name} {'is' if x.null_count == 1 else 'are'} missing,"
+        raise Refusal(
+            "numpy", f"{x.null_count} of {len(x)} elements of {name} {'is' if x.null_count == 1 else 'are'} missing,"
             f" which NumPy cannot represent. Use {parts}{name}.fill_null(value) or {name}.to_list()"
         )
     if kind.utf8:
@@ -67,33 +68,25 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
     _check_logical(x, library)
     try:
         return x.to_dense(copy=bool(copy))
-    except (BufferError, ValueError) as error:
-        why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
-        prefix = "" if name == "x" else f"{name}: "
-        advice = f". Use {name}.to_list(), or arrayhub.as_awkward({name})" if "equal lengths" in why else ""
-        why = why.replace("x.", f"{name}.") if "several types" in why else why
-        if "categories" in why:
-            why = "the elements are categories"
-            advice = f". Use arrayhub.as_{library}({name}.indices, copy=True) for the codes, or {name}.to_list()"
-        if "missing" in why:
-            advice = f" or arrayhub.as_{library}({name}, missing=value)"
-        raise type(error)(f"{library}: {prefix}{why}{advice}") from None
+    except Refusal as error:
+        subject = library if name == "x" else f"{library}: {name}"
+        raise type(error)(subject, error.reason, error.accepted, error.call) from None
 
 
 def _check_logical(x: NestedArray, library: str) -> None:
     """Raise BufferError for Arrow's logical types unless the library is NumPy, which supports some of them."""
     if library != "numpy" and kind_of(x).numbers and x.meaning is not None:
-        raise BufferError(
-            f"{library}: {type_name(x.meaning)} is not supported. Use arrayhub.asnested(x).content, which holds the"
-            " values without this type"
+        raise Refusal(
+            library, f"{type_name(x.meaning)} is not supported",
+            "arrayhub.asnested(x).content, which holds the values without this type",
         )
 
 
 def _field(field: NestedArray, name: str) -> Any:
     """Return the column of a record field, which may itself be a record."""
     if kind_of(field).utf8:
-        raise BufferError(
-            f"numpy: {name} has strings of variable length, which NumPy's records do not support. Convert the fields"
+        raise Refusal(
+            "numpy", f"{name} has strings of variable length, which NumPy's records do not support. Convert the fields"
             f" one by one, as in arrayhub.as_numpy({name}, copy=True)"
         )
     return _ndarray(field, True, name)
@@ -107,13 +100,13 @@ def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
     try:
         array = numpy_from(x, bool(copy))
     except BufferError as error:
-        raise TypeError(str(error).replace("pass copy=True", "call arrayhub.as_numpy(x, copy=True)")) from error
+        raise TypeRefusal("numpy", reason_of(error), call="arrayhub.as_numpy(x, copy=True)") from error
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def _need_copy(copy: bool | None, why: str) -> None:
     if not check_copy(copy, "as_numpy"):
-        raise BufferError(f"numpy: {why}; pass copy=True")
+        raise Refusal("numpy", why)
 
 
 def torch_from(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
@@ -129,6 +122,6 @@ def torch_from(x: NestedArray, copy: bool | None, allow_readonly: bool = False) 
     x = copied_chunk(x) if copy else x  # a copy of list views is in order
     if kind.sizes and isinstance(x.content, USMArray) and is_on_host(x) and not x.null_count:
         if not is_in_order(x):
-            raise BufferError("torch: the rows of the list views are out of order; pass copy=True, which orders them")
+            raise Refusal("torch", "the rows of the list views are out of order")
         x = in_order(x)
     return as_jagged(x, copy, allow_readonly)

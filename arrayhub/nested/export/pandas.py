@@ -5,10 +5,12 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PACKED_BOOLEANS, needed
+from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, needed
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
@@ -22,6 +24,8 @@ from arrayhub.nested.array import (
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.concatenate import is_in_order
 from arrayhub.nested.conform import child_nodes, for_pandas
+from arrayhub.libraries.numpy import check as check_numpy
+from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
 
@@ -140,11 +144,12 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
             return _arrow_series(pandas, to_arrow(for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
     values = dense_as_numpy(on_host(array, "pandas"))
+    _check_unit(values.dtype, copied)
     made = (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
     dtype = made.dtypes if made.ndim == 1 else next(iter(made.dtypes), values.dtype)
     if not copied and dtype != values.dtype:
-        raise BufferError(
-            f"pandas: elements of {values.dtype} are not supported; pass copy=True, which casts to {dtype}"
+        raise Refusal(
+            "pandas", f"elements of {values.dtype} are not supported", f"a copy, which casts to {dtype}"
         )
     return made
 
@@ -177,6 +182,30 @@ def _why_views_are_copied(array: Any) -> str:
     if kind_of(array).sizes and not is_in_order(array):
         return OUT_OF_ORDER
     return next(filter(None, map(_why_views_are_copied, child_nodes(array))), "")
+
+
+def _check_unit(dtype: Any, copied: bool) -> None:
+    """Raise Refusal for times in a unit that pandas casts, unless a copy is permitted."""
+    if not copied and dtype.kind in "mM" and np.datetime_data(dtype) not in (("s", 1), ("ms", 1), ("us", 1), ("ns", 1)):
+        raise Refusal("pandas", f"elements of {dtype} are not supported", "times in s, ms, us and ns")
+
+
+def check(array: Any, copied: bool, obj: Any) -> None:
+    """Raise the error of `as_pandas` for an array, or for its copy on the host, without converting it."""
+    if not copied:
+        on_host(array, "pandas")
+    if has_arrow_types(obj):
+        check_arrow(array, copied, obj)
+        return
+    records = isinstance(array, NestedArray) and are_complete_records(array)
+    for part in array.children if records else (array,):
+        part = unwrapped(part) if isinstance(part, NestedArray) else part
+        dense = isinstance(part, USMArray) and part.dtype.kind in "biufcmM" and part.ndim <= (1 if records else 2)
+        if not dense:
+            check_arrow(part, copied, obj)
+        elif isinstance(part, USMArray):
+            check_numpy(part, copied)
+            _check_unit(part.dtype, copied)
 
 
 def why_copied(array: Any, obj: Any) -> str:

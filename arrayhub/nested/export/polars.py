@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed
+from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
@@ -18,7 +18,8 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.asnested import name_of
 from arrayhub.nested.concatenate import is_in_order
-from arrayhub.nested.conform import child_nodes, for_polars, with_days
+from arrayhub.nested.conform import check_for_polars, child_nodes, for_polars, with_days
+from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import need_arrow
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
 
@@ -102,8 +103,8 @@ def _to_polars(array: Any, copied: bool) -> Any:
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
         raise _polars_error(array, error) from error
     if len(series) != len(array):  # polars 2.1 loses the rows of a chunk whose lists of categories are all empty
-        raise BufferError(
-            f"polars: {len(array) - len(series)} of {len(array)} rows were lost in the import of several chunks; pass"
+        raise Refusal(
+            "polars", f"{len(array) - len(series)} of {len(array)} rows were lost in the import of several chunks; pass"
             " copy=True, which concatenates them"
         )
     if series.dtype != polars.Struct or series.null_count():
@@ -136,12 +137,12 @@ def _polars_error(array: Any, error: BaseException) -> BufferError:
     message, zones = first_line(error), list(_zones(array, "x"))
     if zones and "time zone" in message:
         name, unit, _zone = next((part for part in zones if repr(part[2]) in message), zones[0])
-        return BufferError(
-            f"polars: the time zone of {name} is unknown to polars ({message}); accepted: names of the IANA time zone"
+        return Refusal(
+            "polars", f"the time zone of {name} is unknown to polars ({message}); accepted: names of the IANA time zone"
             f" database. Convert to UTC, as in arrayhub.as_polars(arrayhub.as_arrow({name}).cast(pyarrow.timestamp("
             f"{unit!r}, 'UTC'))), or use arrayhub.as_arrow(x)"
         )
-    return BufferError(f"polars: the array was rejected ({message}). Use arrayhub.as_arrow(x), and convert the result")
+    return Refusal("polars", f"the array was rejected ({message}). Use arrayhub.as_arrow(x), and convert the result")
 
 
 def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
@@ -178,6 +179,14 @@ def _why_values_are_copied(array: Any) -> str:
 
 
 _SECONDS = "polars does not have times in seconds, and converts them to milliseconds"
+
+
+def check(array: Any, copied: bool, obj: Any) -> None:
+    """Raise the error of `as_polars` for an array, or for its copy on the host, without converting it."""
+    if not copied:
+        on_host(array, "polars")
+    check_arrow(array, copied, obj)
+    check_for_polars(array)
 
 
 def why_copied(array: Any, obj: Any) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import unreadable
+from arrayhub._core.descriptor import empty_like
+from arrayhub._core.errors import Refusal
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
@@ -13,24 +14,26 @@ from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk,
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change
+from arrayhub.runtimes.host import is_packed
 
 Emit = Callable[[Any, bool], Any]  # emit(array, copied) returns an array of the library
 
 
 def export(call: str, emit: Emit, obj: Any, copy: Copy, dtype: Any = None, device: Any = None) -> Any:
     """Import `obj`, and return ``emit(array, copied)`` for the imported array."""
-    if dtype is not None or device is not None:
-        copy = check_copy(copy, call)
-        array = nested_of(obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, None))
-        changed = change(array, dtype, device)
-        if changed is not array:  # the change may copy whatever `copy` says
-            obj, copy = unwrapped(changed), None
+    copy, library = check_copy(copy, call), call.partition("_")[2]
     try:
-        return _export_once(obj, call, emit, copy)
-    except TypeError:
-        if sparse_library(obj) is None:
-            raise
-    return hooks.give_sparse(obj, call.removeprefix("as_"))  # raises the error for libraries without sparse arrays
+        given = obj
+        if dtype is not None or device is not None:
+            array = nested_of(obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, None))
+            changed = change(array, dtype, device)
+            if changed is not array:  # the change may copy whatever `copy` says
+                given, copy = unwrapped(changed), None
+        return _export_once(given, call, emit, copy)
+    except (BufferError, TypeError, ValueError) as error:
+        if not isinstance(error, TypeError) or sparse_library(obj) is None:
+            raise hooks.complete_refusal(error, obj, library)  # noqa: B904
+    return hooks.give_sparse(obj, library)  # raises the error for libraries without sparse arrays
 
 
 def _export_once(obj: Any, call: str, emit: Emit, copy: Copy) -> Any:
@@ -71,11 +74,8 @@ def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> Ne
     if one is not None:
         return one
     if not copy and copy is not None:
-        read = ". This call has read the stream x; create the stream again first" if unread(obj) else ""
-        raise BufferError(
-            f"{library}: the array has {len(x.chunks)} chunks; accepted: one. Pass copy=True, which concatenates"
-            f" them{read}"
-        )
+        read = "; this call has read the stream x, so create the stream again first" if unread(obj) else ""
+        raise Refusal(library, f"the array has {len(x.chunks)} chunks", f"one{read}")
     return concatenate([x]) if library in _HOST_ONLY else copied_chunk(x)
 
 
@@ -92,8 +92,13 @@ def is_chunked(array: Any) -> bool:
     return isinstance(array, NestedArray) and kind_of(array).chunks
 
 
-def device_error(x: Any, library: str) -> BufferError:
-    return BufferError(unreadable(library, x.device, library, "pass device='cpu' or copy=True, or call x.to_host()"))
+def device_error(x: Any, library: str) -> Refusal:
+    return Refusal(library, f"the memory is on {x.device}, which {library} cannot read", call="x.to_host()")
+
+
+def fresh(array: Any) -> Any:
+    """Return an empty array of the type that a copy of a dense array has."""
+    return array if is_packed(array) or not array.ndim or not len(array) else empty_like(array[:0])
 
 
 def on_host(x: Any, library: str) -> Any:

@@ -1,0 +1,70 @@
+"""Texts of other code for reports: one line, short and printable."""
+
+from collections.abc import Callable
+from typing import Any
+
+from arrayhub._core.errors import module_of, reason_of
+from arrayhub.array.usm_array import USMArray
+
+_CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
+LONGEST_TEXT = 300  # maximum characters of a text from other libraries, such as an error message
+
+
+def is_capsule(obj: Any) -> bool:
+    return type(obj) is _CAPSULE
+
+
+def try_call(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, BaseException | None]:
+    """Call a function that may run foreign code. Return its result and None, or None and its exception.
+
+    The exception does not have a traceback, whose frames would keep the arguments alive in a reference cycle.
+    """
+    try:
+        return function(*arguments, **options), None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raised = error
+    return None, _without_frames(raised)
+
+
+def _without_frames(error: BaseException) -> BaseException:
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.__traceback__ = cause.__context__ = None
+        cause = cause.__cause__
+    return error
+
+
+def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, str]:
+    """Call a function that may run foreign code. Return its result and "", or None and the reason for the failure."""
+    result, error = try_call(function, *arguments, **options)
+    return result, "" if error is None else reason(error)
+
+
+def reason(error: BaseException) -> str:
+    """Return the first line of an error's message, without the call, even if ``__str__`` raises."""
+    try:
+        text = reason_of(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        text = ""
+    message, kind = printable(text), type_name(type(error))
+    if " " in message:
+        return message
+    return f"{kind}: {message}" if message else kind  # one word is unclear without the class, as in KeyError: 'shape'
+
+
+def printable(text: str) -> str:
+    """Return the first line of a string, shortened and printable, as an exact str."""
+    text = str.lstrip(str.__getitem__(text, slice(4 * LONGEST_TEXT)))
+    line = "".join(c if c.isprintable() else "?" for c in text.partition("\n")[0])
+    return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 3] + "..."
+
+
+def type_name(cls: type) -> str:
+    """Return the name of a type as the interpreter stores it, which a metaclass cannot redefine."""
+    module = module_of(cls)
+    name = printable(type.__dict__["__qualname__"].__get__(cls))
+    return name if module in ("", "builtins") else f"{printable(module)}.{name}"

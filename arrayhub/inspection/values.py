@@ -1,0 +1,66 @@
+"""The element type to which NumPy would convert a value, from its first items."""
+
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.descriptor import MAX_NDIM
+from arrayhub.convert.functions import check_values, protocols_of_type
+from arrayhub.inspection.texts import attempt, type_name
+
+LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
+_NUMBERS = (bool, int, float, complex)
+_SEQUENCES = (list, tuple, range)
+
+
+def dtype_of_value(obj: Any) -> np.dtype[Any]:
+    """Return the dtype to which NumPy would convert a value, inferred from its first items."""
+    level, depth = [obj], 0
+    while level and all(issubclass(type(item), _SEQUENCES) for item in level):
+        depth += 1
+        if depth > MAX_NDIM:
+            raise TypeError(f"sequences are nested deeper than NumPy's {MAX_NDIM} dimensions")
+        lengths = {_sequence_of(item).__len__(item) for item in level}
+        if len(lengths) > 1:
+            raise TypeError(f"sequences have different lengths ({', '.join(map(str, sorted(lengths)[:5]))})")
+        items = (item for sequence in level for item in _sequence_of(sequence).__iter__(sequence))
+        level = list(islice(items, LOOKED_AT))
+    if not level:
+        return np.dtype(float)
+    check_values(level)  # as `asarray` does
+    dtypes = [_dtype_of_item(item) for item in level]
+    common = np.result_type(*dtypes)
+    if common.kind in "SU" and any(dtype.kind not in "SU" for dtype in dtypes):
+        raise TypeError("it mixes strings with other types")
+    return common
+
+
+def _sequence_of(sequence: Any) -> Any:
+    """Return the base class of `sequence` in `_SEQUENCES`, so that methods of a subclass are not called."""
+    return next(filter(partial(issubclass, type(sequence)), _SEQUENCES))
+
+
+def _dtype_of_item(item: Any) -> Any:
+    cls = type(item)
+    if issubclass(cls, np.generic):
+        return np.generic.dtype.__get__(item)
+    if cls is np.ndarray:
+        return item.dtype
+    if issubclass(cls, str):
+        return np.dtype(f"U{max(str.__len__(item), 1)}")
+    if issubclass(cls, int) and int.bit_length(item) > 63:
+        return np.dtype(np.uint64 if int.bit_length(item) == 64 else object)
+    for number in _NUMBERS:
+        if issubclass(cls, number):
+            return np.dtype(number)
+    if issubclass(cls, bytes):
+        return np.dtype(f"S{max(bytes.__len__(item), 1)}")
+    if (attempt(protocols_of_type, cls)[0] or (False, ()))[1] or hasattr(cls, "__array__"):
+        return np.asarray(item).dtype
+    if item is None:
+        raise TypeError(
+            "it contains None, a missing value; call arrayhub.asnested(x), or arrayhub.as_numpy(x, missing=value)"
+        )
+    raise TypeError(f"it contains {type_name(cls)} objects, which NumPy does not convert to numbers")

@@ -1,0 +1,203 @@
+"""The call in a refusal is the call of `explain`, and it works: for every producer of the matrix and every library."""
+
+import contextlib
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from matrix.elements import ELEMENTS
+from matrix.layouts import LAYOUTS
+from matrix.nested import KINDS
+from matrix.nested import PRODUCERS as NESTED_PRODUCERS
+from matrix.producers import PRODUCERS, installed
+from matrix.sparse import SPARSE_PRODUCERS
+
+import arrayhub as ah
+
+TARGETS = ("numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray", "arrayhub")
+SPARSE_TARGETS = ("scipy", "torch", "jax", "pydata_sparse", "numpy", "arrow", "pandas")
+
+
+def called(call, x):
+    """Return the result of a call that a refusal names for `x`."""
+    pyarrow = sys.modules.get("pyarrow")
+    return eval(call, {"arrayhub": ah, "x": x, "numpy": np, "pyarrow": pyarrow})
+
+
+def faults_of(make, targets):
+    """Return the faults of the refusals of an object that ``make()`` creates."""
+    faults = []
+    for to in targets:
+        refusal = None
+        try:
+            ah.convert(make(), to)
+        except ImportError:
+            continue
+        except (BufferError, TypeError, ValueError) as error:
+            refusal = error
+        explained = ah.explain(make(), to)
+        if refusal is not None:
+            if not hasattr(refusal, "call"):
+                faults.append(f"{to}: {type(refusal).__name__} without fields: {refusal}")
+            elif refusal.call != explained.call:
+                faults.append(f"{to}: error.call is {refusal.call!r}, explain(x, to).call is {explained.call!r}")
+            elif not refusal.reason or refusal.reason not in str(refusal) or refusal.call not in str(refusal):
+                faults.append(f"{to}: the text {refusal} lacks a field")
+        if explained.call:
+            try:
+                assert called(explained.call, make()) is not None
+            except Exception as error:
+                faults.append(f"{to}: {explained.call} raises {type(error).__name__}: {error}")
+    return faults
+
+
+@pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
+def test_calls_for_dense_arrays_work(producer):
+    if not installed(producer) or "capsule" in producer.name:
+        pytest.skip("the library is not installed, or the array can be imported once")
+    faults = []
+    for element, layout in producer.pairs():
+        kept = producer.make(ELEMENTS[element], LAYOUTS[layout])  # one object, because the address decides for jax
+        faults += [f"{element} {layout} {fault}" for fault in faults_of(lambda kept=kept: kept.obj, TARGETS)]
+        close = kept.close
+        del kept
+        with contextlib.suppress(BufferError):
+            close()
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("producer", NESTED_PRODUCERS, ids=lambda producer: producer.name)
+def test_calls_for_nested_arrays_work(producer, request):
+    pytest.importorskip(producer.library)
+    if "USM" in producer.name:
+        request.getfixturevalue("sycl")
+    faults = []
+    for kind in producer.kinds:
+        faults += [f"{kind} {fault}" for fault in faults_of(lambda kind=kind: producer.make(KINDS[kind]).obj, TARGETS)]
+    assert not faults, "\n".join(faults)
+
+
+def test_calls_for_the_sources_of_nested_data_work():
+    sources = pytest.importorskip("nested_sources").SOURCES
+    faults = [f"{name} {fault}" for name, make in sources.items() for fault in faults_of(make, TARGETS)]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("producer", SPARSE_PRODUCERS, ids=lambda producer: producer.name)
+def test_calls_for_sparse_arrays_work(producer):
+    faults = []
+    for format in producer.formats:
+        made = producer.make(format)
+        faults += [f"{format} {fault}" for fault in faults_of(lambda made=made: made, SPARSE_TARGETS)]
+    assert not faults, "\n".join(faults)
+
+
+def test_fields_of_a_refusal():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ah.Refusal) as raised:
+        ah.as_torch(np.arange(3)[::-1])
+    error = raised.value
+    assert isinstance(error, BufferError)
+    assert (error.subject, error.reason, error.accepted) == ("torch", "negative strides are not supported", "")
+    assert str(error) == "torch: negative strides are not supported. Call arrayhub.as_torch(x, copy=True)"
+    assert torch.equal(called(error.call, np.arange(3)[::-1]), torch.tensor([2, 1, 0]))
+
+
+def test_errors_of_other_classes_have_the_same_fields():
+    with pytest.raises(TypeError) as raised:
+        ah.as_numpy(object())
+    assert isinstance(raised.value, ah.Refusal) and raised.value.reason and raised.value.call == ""
+
+    class Producer:
+        __array_interface__ = {"version": 3, "shape": (2,), "typestr": "<f8", "data": (-8, False)}
+
+    with pytest.raises(ah.InterfaceError) as raised:
+        ah.asarray(Producer())
+    error = raised.value
+    assert error.subject == "__array_interface__" and error.accepted == "an address from 0 to 2**63 - 1"
+
+
+def first_hours():
+    """Return objects of new users for which an error named a call that failed, by description."""
+    pd, pa, torch = map(pytest.importorskip, ("pandas", "pyarrow", "torch"))
+    import decimal
+
+    zoned = pd.Series(pd.to_datetime(["2020-01-01", None])).dt.tz_localize("UTC")
+    return {
+        "a frame of bool and float": pd.DataFrame({"age": [22.0, 38.0], "male": [True, False]}),
+        "decimals": pd.Series([decimal.Decimal("1.5"), None]),
+        "zoned times": zoned,
+        "several chunks": pa.chunked_array([[1], [2]]),
+        "ragged lists with a missing value": pa.array([[1.0, None], [2.0]]),
+        "equal lists with a missing value": pa.array([[1.0, None], [2.0, 3.0]]),
+        "structured": np.zeros(2, [("a", "i4"), ("b", "f8")]),
+        "categories": pd.Series(["a", "b"], dtype="category"),
+        "categories of Arrow": pa.array(["a", "b"]).dictionary_encode(),
+        "objects": np.array([1, None], object),
+        "64 bits": np.arange(3.0),
+    }
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "jax"])
+def test_calls_for_the_objects_of_new_users_work(to):
+    for name, x in first_hours().items():
+        if name == "zoned times" and to == "jax":
+            continue  # jax has neither times nor, by default, integers of 64 bits
+        explained = ah.explain(x, to)
+        assert explained.call, (name, explained)
+        assert called(explained.call, x) is not None
+        assert f"as_{to}(" in explained.call, (name, explained.call)
+
+
+def test_calls_for_lazy_objects_compute_them():
+    xr, da = pytest.importorskip("xarray"), pytest.importorskip("dask.array")
+    lazy = da.ones((2, 3))
+    assert ah.explain(lazy, to="torch").call == "arrayhub.as_torch(x.compute())"
+    assert called(ah.explain(lazy, to="torch").call, lazy).shape == (2, 3)
+    dataset = xr.Dataset({"a": ("x", [1.0, 2.0]), "b": ("x", [3.0, 4.0])})
+    for x in (lazy, dataset):
+        for to in ("numpy", "torch", "jax", "pandas"):
+            with pytest.raises(ah.Refusal) as raised:
+                ah.convert(x, to)
+            assert raised.value.call == ah.explain(x, to).call != ""
+        assert called(ah.explain(x, "numpy").call, x).shape == (2, 3 if x is lazy else 2)
+
+
+def test_explain_does_not_read_elements():
+    """The page of the array cannot be read, so reading an element would end the process."""
+    code = """
+    import ctypes, mmap
+    import numpy as np
+    import arrayhub as ah
+
+    page = mmap.mmap(-1, mmap.PAGESIZE)
+    memory = np.frombuffer(page, np.uint8)
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.mprotect(ctypes.c_void_p(memory.ctypes.data), mmap.PAGESIZE, 0) == 0
+    for dtype in ("S3", "U3", "f4", "M8[D]", "i4,f8", "?"):
+        x = np.ndarray((2, 2), dtype, page) if dtype == "S3" else np.ndarray(4, dtype, page)
+        print(ah.explain(x))
+        for to in ("numpy", "torch", "jax", "arrow", "polars", "pandas", "awkward", "xarray"):
+            ah.explain(x, to)
+    print("alive")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert done.stdout.endswith("alive\n"), done.stderr
+
+
+def test_explain_does_not_copy_or_convert():
+    pa = pytest.importorskip("pyarrow")
+    row = pa.array([[1, None, 3], None])
+    many = pa.concat_arrays([row] * 100_000)
+    before = pa.total_allocated_bytes()
+    ah.explain(many, "numpy")
+    with ah.trace() as events:
+        started = time.perf_counter()
+        for to in ("numpy", "torch", "arrow", "awkward"):
+            ah.explain(many, to)
+        assert time.perf_counter() - started < 10  # no limit on speed, but a conversion of all rows takes longer
+    assert pa.total_allocated_bytes() - before < 100_000
+    assert not [event for event in events.events if event.kind == "copy"]
