@@ -376,12 +376,16 @@ def call_with_dtype(array: Any, consumer: str, x: str, *arguments: str) -> str:
 def _casts(array: Any) -> Iterator[str]:
     """Yield the element types to which an array can be cast: without loss if possible, and narrower ones last."""
     dtype = array.dtype
+    if str(dtype).endswith("complex32"):  # NumPy does not have this type
+        yield "complex64"
+        return
     if dtype.kind in "mM":
         yield "int64"
         return
     if dtype.kind not in "iufcV" or dtype.names is not None:
         return
-    for name in ("int8", "uint8", "float32", "complex64", "float64", "complex128", "int64", "uint64"):
+    small = ("uint8", "int8") if dtype.name.startswith("uint") else ("int8", "uint8")
+    for name in (*small, "float32", "complex64", "float64", "complex128", "int64", "uint64"):
         if np.can_cast(dtype, name) and dtype != np.dtype(name):
             yield name
     narrow = {"i": ("int32",), "u": ("uint32",), "f": ("float64", "float32"), "c": ("complex128", "complex64")}

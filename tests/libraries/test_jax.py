@@ -66,7 +66,7 @@ def test_tracers_are_rejected(transform):
 
 
 @pytest.mark.parametrize("name", ["float4_e2m1fn", "int4"])
-@pytest.mark.parametrize("take", [ah.as_numpy, ah.as_jax, ah.as_arrow, lambda x: ah.asarray(x, dtype="complex64")])
+@pytest.mark.parametrize("take", [ah.as_numpy, ah.as_arrow, lambda x: ah.asarray(x, dtype="complex64")])
 def test_error_for_sub_byte_types_suggests_a_conversion(name, take):
     if not hasattr(jnp, name):
         pytest.skip("an older jax")
@@ -97,7 +97,7 @@ def test_error_of_as_jax_suggests_an_accepted_element_type(name, accepted, copy)
     x = np.array([1, 0], getattr(ml_dtypes, name))
     with pytest.raises(BufferError, match="jax: ") as raised:
         ah.as_jax(x, copy=copy)
-    assert f'arrayhub.asarray(x, dtype="{accepted}")' in str(raised.value)
+    assert f"dtype='{accepted}'" in str(raised.value)
     assert "as_jax" not in str(raised.value)
     assert ah.as_jax(ah.asarray(x, dtype=accepted), copy=True).tolist() == [1, 0]
 
