@@ -98,7 +98,6 @@ def test_error_of_as_jax_suggests_an_accepted_element_type(name, accepted, copy)
     with pytest.raises(BufferError, match="jax: ") as raised:
         ah.as_jax(x, copy=copy)
     assert f"dtype='{accepted}'" in str(raised.value)
-    assert "as_jax" not in str(raised.value)
     assert ah.as_jax(ah.asarray(x, dtype=accepted), copy=True).tolist() == [1, 0]
 
 
