@@ -171,7 +171,8 @@ cdef Descriptor build_dense(object obj, bint keeps_lists):
 
 
 cdef bint is_object_array(object obj) except -1:
-    return isinstance(obj, numpy.ndarray) and obj.dtype == object and not isinstance(obj, numpy.ma.MaskedArray)
+    cdef object cls = type(obj)      # not isinstance, because __class__ may be overridden
+    return issubclass(cls, numpy.ndarray) and obj.dtype == object and not issubclass(cls, numpy.ma.MaskedArray)
 
 
 cdef object values_of(object obj):

@@ -124,7 +124,7 @@ class Target:
             made = convert_by_emit(given, library, plugins.emitter_like(library, model), copy)
         else:
             to = None
-            if moves and copy is None and not (found is not None and found.host):
+            if moves and copy is None and (found is None or not found.host or library in _NEEDED):
                 to = _FIRST.get(library) if self.device is None else self.device
             made = convert(given, cls or library, copy=copy, device=to, missing=missing)
         if library == "pandas" and model is not None:

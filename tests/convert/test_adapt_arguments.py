@@ -4,6 +4,8 @@ import collections
 import dataclasses
 import enum
 import functools
+import os
+import subprocess
 import sys
 from typing import Annotated, Any, NamedTuple
 
@@ -176,6 +178,32 @@ def test_refused_arrays_raise_the_error_of_asarray_with_the_name_of_the_argument
             with pytest.raises(REFUSALS, match="^function: (x|y)"):
                 call(ah.adapt(to, copy=copy)(function))
             assert not seen
+
+
+ON_TWO_DEVICES = """
+import jax, numpy as np, arrayhub as ah
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+x = jax.device_put(np.arange(8, dtype="f4"), NamedSharding(Mesh(np.array(jax.devices()), ("x",)), P("x")))
+for to in ("numpy", "torch"):
+    for copy in (None, True, False):
+        for args in ((x,), (np.ones(1), x), ([x],)):
+            try:
+                ah.adapt(to, copy=copy)(lambda *args: print("passed", type(args[0])))(*args)
+            except BufferError as error:
+                assert str(error).startswith("<lambda>: argument "), error
+assert ah.adapt("jax")(lambda x: x)(x) is x
+print("refused")
+"""
+
+
+def test_arrays_of_jax_on_several_devices_do_not_reach_the_function():
+    pytest.importorskip("jax")
+    pytest.importorskip("torch")
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", ON_TWO_DEVICES], capture_output=True, text=True, env={**os.environ, **flags}, check=False
+    )
+    assert done.stdout.split() == ["refused"], done.stdout + done.stderr
 
 
 def test_units_are_not_dropped():
@@ -588,5 +616,3 @@ def test_generator_functions_name_like():
 
     with pytest.raises(TypeError, match=r"adapt: .*rows is a generator function; .* yield arrayhub\.like\(row, x\)"):
         ah.adapt()(rows)
-
-

@@ -238,8 +238,8 @@ def test_element_types_and_devices_are_rejected_as_models(torch):
 
 def test_modules_and_types_can_be_models(torch):
     x = np.ones(2)
-    for model in (torch, torch.Tensor, torch.nn.Parameter):
-        assert type(ah.like(x, model)) is torch.Tensor
+    for model, cls in ((torch, torch.Tensor), (torch.Tensor,) * 2, (torch.nn.Parameter,) * 2):
+        assert type(ah.like(x, model)) is cls
     assert type(ah.like(torch.ones(2), ah.USMArray)) is ah.USMArray
     assert type(ah.like([[1], [2, 3]], ah.NestedArray)) is ah.NestedArray
 
