@@ -600,7 +600,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         a = None
     if a is None:
         return give_refused(obj, to, copy, allow_readonly, refusal)
-    if to is _NUMPY and not copied and isinstance(obj, numpy.ndarray):
+    if to is _NUMPY and not copied and issubclass(type(obj), numpy.ndarray):
         return obj
     to.load()
     if to is _JAX and issubclass(type(obj), VALUES):
@@ -660,7 +660,7 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
         return give_refused(obj, to, None, allow_readonly, refusal)
     if to is _JAX and issubclass(type(obj), VALUES):
         imported = narrow_for_jax(imported, to.call)
-    if to is _NUMPY and isinstance(obj, numpy.ndarray) and not is_object_array(obj):
+    if to is _NUMPY and issubclass(type(obj), numpy.ndarray) and not is_object_array(obj):
         return obj
     try:
         return give(imported, to, False, allow_readonly)

@@ -49,7 +49,7 @@ def like(
     model : object
         An array, an array type such as ``torch.Tensor``, or a library's module. Lists, tuples and numbers select NumPy.
     copy : {None, True, False}, optional
-        As in `convert`. True also permits a copy to the device of `model`.
+        As in `convert`. The model requests its device: only False raises BufferError for memory on another device.
     dtype : optional
         Element type of the result. None keeps the element type of `obj`, except that jax without ``jax_enable_x64``
         narrows elements of 64 bits. "model" casts to the element type of `model`. Narrowing and "model" raise an error
@@ -79,8 +79,8 @@ def like(
     OverflowError
         A value is out of the range of the element type of the model or of jax.
     BufferError
-        A copy is needed and `copy` does not permit it, the memory is on another device, or the library does not support
-        the element type.
+        A copy is needed, also to another device, and `copy` does not permit it, or the library does not support the
+        element type.
 
     Examples
     --------
@@ -95,9 +95,8 @@ def like(
     b    1.0
     dtype: float64
     """
-    target, copy = target_of(model, "like"), check_copy(copy, "like")
-    move = target.model is None and copy is None  # a module or a type does not have a device
-    return target.convert(obj, "like", copy, dtype, labels, missing, move)
+    copy = check_copy(copy, "like")
+    return target_of(model, "like").convert(obj, "like", copy, dtype, labels, missing, move=copy is not False)
 
 
 def like_for(call: str, obj: Any, model: Any, copy: Copy = None) -> Any:

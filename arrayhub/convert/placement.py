@@ -67,7 +67,8 @@ class Placement:
         >>> placement(np.ones(2)).asarray([1, 2]).device
         Device('cpu')
         """
-        return self._target.asarray(obj, "placement", check_copy(copy, "placement"), dtype)
+        copy = check_copy(copy, "placement")
+        return self._target.asarray(obj, "placement", copy, dtype)
 
     def convert(
         self, obj: Any, *, copy: Copy = None, dtype: Any = None, labels: bool = False, missing: Any = None
@@ -79,7 +80,8 @@ class Placement:
         >>> placement(np.ones(2)).convert([1, 2])
         array([1, 2])
         """
-        return self._target.convert(obj, "placement", check_copy(copy, "placement"), dtype, labels, missing)
+        copy = check_copy(copy, "placement")
+        return self._target.convert(obj, "placement", copy, dtype, labels, missing, move=copy is not False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Placement):

@@ -88,7 +88,7 @@ class Target:
         labels: bool = False,
         missing: Any = None,
         move: bool = False,
-        advice: str = "copy=True, which copies",
+        advice: str = "copy=None, which copies",
         place: Device | None = None,
     ) -> Any:
         """Return `obj` as an array of this target. The parameters are those of `like`.
@@ -137,9 +137,9 @@ class Target:
         if isinstance(dtype, str) and dtype == "model":
             dtype = self.dtype(call)
         cls = self.cls if self.cls is not None else type(self.model)
-        copied = True if move and copy is None else copy
         sparse_class = cls if sparse_library(cls) is not None else None
-        return hooks.sparse_like(call, obj, self.library, self.device, copied, dtype, None, sparse_class)
+        device = self.device if move else None
+        return hooks.sparse_like(call, obj, self.library, self.device, copy, dtype, device, sparse_class)
 
     def _wrap(self, obj: Any, copy: Copy, missing: Any) -> Any:
         """Return `obj` as an object of xarray. Its data belongs to the library of the data of the model."""
@@ -160,7 +160,7 @@ class Target:
         array = array_or_nested(array, copy)
         if copy is True and array is obj:
             array = asarray(array, copy=True)
-        moves = copy is True or issubclass(type(obj), VALUES)
+        moves = copy is not False or issubclass(type(obj), VALUES)
         return array if self.device is None else self._move(array, call, moves)
 
     def _cast(self, obj: Any, call: str, copy: Copy, dtype: Any, missing: Any) -> Any:
@@ -204,7 +204,7 @@ class Target:
                 raise
         return requested_dtype(own)
 
-    def _move(self, obj: Any, call: str, allowed: bool, advice: str = "copy=True, which copies") -> Any:
+    def _move(self, obj: Any, call: str, allowed: bool, advice: str = "copy=None, which copies") -> Any:
         """Return `obj` in the kind of memory of the model. Lists are built there."""
         if type(obj) is np.ndarray and self.device == CPU:
             return obj

@@ -62,7 +62,7 @@ def test_move_to_equals_scikit_learns_move_to(source, target):
     expected = np.array(ah.as_numpy(ah.asarray(x), copy=None))
     result = move_to(x, xp=xp)
     assert type(result) is type(xp.asarray([1.0]))
-    assert np.array_equal(ah.as_numpy(result, copy=None), expected)
+    assert np.array_equal(ah.as_numpy(result, copy=None, device="cpu"), expected)
     theirs = moved_by_scikit_learn(x, xp)
     assert theirs is None or np.array_equal(convert_to_numpy(theirs), expected)
 

@@ -62,9 +62,9 @@ def test_like_converts_each_producer_to_each_producer(source, target):
         if refused(element, given.shape, expected):
             is_0d_column = given.shape == () and expected == "pyarrow.Array"
             with pytest.raises(ValueError if is_0d_column else (BufferError, TypeError)):
-                ah.like(given.obj, model.obj, copy=True)
+                ah.like(given.obj, model.obj, copy=None)
             return
-        result = ah.like(given.obj, model.obj, copy=True)
+        result = ah.like(given.obj, model.obj, copy=None)
         assert isinstance(result, type_named(expected))
         back = ah.asarray(result)
         assert back.to_host().to_numpy().tobytes() == given.values
@@ -249,9 +249,8 @@ def test_array_types_of_libraries_can_be_models(library):
     module = pytest.importorskip(library)
     names = {"pandas": "Series", "polars": "Series", "xarray": "DataArray", "dpnp": "ndarray"}
     cls = getattr(module, names.get(library, "Array"))
-    copy = True if library == "dpnp" else None
-    assert isinstance(ah.like(np.ones(2, "f4"), cls, copy=copy), cls)
-    assert type(ah.like(np.ones(2, "f4"), module, copy=copy)).__module__.partition(".")[0].startswith(library)
+    assert isinstance(ah.like(np.ones(2, "f4"), cls), cls)
+    assert type(ah.like(np.ones(2, "f4"), module)).__module__.partition(".")[0].startswith(library)
 
 
 def test_autograd_leaf_can_be_a_model(torch):
@@ -304,14 +303,13 @@ def test_result_is_on_the_device_of_the_model():
     dpnp = pytest.importorskip("dpnp")
     model = dpnp.zeros(1)
     x = np.ones(3)
-    for copy in (None, False):
-        with pytest.raises(BufferError, match=r"the memory is on cpu, but the model is on oneapi:0; .* Pass copy=True"):
-            ah.like(x, model, copy=copy)
-        with pytest.raises(BufferError, match="the memory is on oneapi:0"):
-            ah.like(dpnp.ones(3, usm_type="device"), x, copy=copy)
-    result = ah.like(x, model, copy=True)
+    with pytest.raises(BufferError, match=r"the memory is on cpu, but the model is on oneapi:0; .* Pass copy=None"):
+        ah.like(x, model, copy=False)
+    with pytest.raises(BufferError, match="like: the memory is on oneapi:0"):
+        ah.like(dpnp.ones(3, usm_type="device"), x, copy=False)
+    result = ah.like(x, model)
     assert isinstance(result, dpnp.ndarray)
-    back = ah.like(result, x, copy=True)
+    back = ah.like(result, x)
     assert type(back) is np.ndarray
     assert back.tolist() == [1, 1, 1]
     assert isinstance(ah.like([1, 2], model), dpnp.ndarray)
@@ -375,8 +373,9 @@ def test_other_containers_keep_0d_arrays(name):
 def test_empty_arrays_get_the_usm_type_of_the_model(usm_type):
     dpnp = pytest.importorskip("dpnp")
     model = dpnp.ones(2, usm_type=usm_type)
-    result = ah.like(np.zeros((0, 4)), model, copy=True)
-    assert type(result) is dpnp.ndarray and result.shape == (0, 4) and result.usm_type == usm_type
+    for copy in (None, True):
+        result = ah.like(np.zeros((0, 4)), model, copy=copy)
+        assert type(result) is dpnp.ndarray and result.shape == (0, 4) and result.usm_type == usm_type
 
 
 def test_models_and_arrays_that_are_not_dense():

@@ -34,7 +34,7 @@ def test_device_memory_takes_precedence():
     assert isinstance(p.convert([1.0, 2.0], copy=None), dpnp.ndarray)
     assert p.asarray([1.0], copy=None).device.type == "oneapi"
     with pytest.raises(BufferError, match="placement: the memory is on cpu"):
-        p.convert(np.ones(2))
+        p.convert(np.ones(2), copy=False)
 
 
 def test_stream_is_the_queue_of_the_selected_array():

@@ -45,14 +45,14 @@ def test_like_converts_between_each_pair_of_libraries(request, source, target):
 @pytest.mark.parametrize("target", LIBRARIES)
 def test_like_copies_to_the_device_and_back(request, target):
     model, cls = made(request, target, np.zeros(2, "f4"))
-    with pytest.raises(BufferError, match=r"like: the memory is on cpu, but the model is on cuda:0; .* Pass copy=True"):
-        ah.like(VALUES, model)
-    there = ah.like(VALUES.astype("f8"), model, copy=True, dtype="model")
+    with pytest.raises(BufferError, match=r"like: the memory is on cpu, but the model is on cuda:0; .* Pass copy=None"):
+        ah.like(VALUES, model, copy=False)
+    there = ah.like(VALUES.astype("f8"), model, dtype="model")
     assert isinstance(there, cls), f"to {target}: {type(there)}"
     assert ah.asarray(there).device == CUDA and ah.asarray(there).dtype == "f4"
-    with pytest.raises(BufferError, match=r"like: the memory is on cuda:0; accepted: memory on cpu. Pass copy=True"):
-        ah.like(there, VALUES)
-    back = ah.like(there, VALUES, copy=True)
+    with pytest.raises(BufferError, match=r"like: the memory is on cuda:0; accepted: memory on cpu. Pass copy=None"):
+        ah.like(there, VALUES, copy=False)
+    back = ah.like(there, VALUES)
     assert type(back) is np.ndarray, f"from {target}: {type(back)}"
     assert (back == VALUES).all(), f"from {target}: {back}"
 

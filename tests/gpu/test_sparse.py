@@ -92,9 +92,9 @@ def test_as_scipy_and_check_find_invalid_indices(cp):
 def test_like_and_placement_select_the_gpu(torch):
     given = matrix("csr")
     model = torch.eye(3, device="cuda").to_sparse_csr()
-    found = ah.like(given, model, copy=True)
+    found = ah.like(given, model)
     assert found.is_cuda and found.layout is torch.sparse_csr
-    assert ah.like(found, given, copy=True).toarray().tolist() == given.toarray().tolist()
+    assert ah.like(found, given).toarray().tolist() == given.toarray().tolist()
     place = ah.placement(given, model)
     assert (place.library, str(place.device)) == ("torch", "cuda:0")
 
