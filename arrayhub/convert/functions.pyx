@@ -632,6 +632,14 @@ def narrow_for_jax(array, subject, /):
 
 cdef object copy_own(object obj, Library to):
     """Copy an array by its own library, so that gradients and subclasses are kept."""
+    if to is _CUPY:
+        from arrayhub.libraries.cupy import copy_array
+
+        return copy_array(obj)
+    if to is _JAX:
+        from arrayhub.libraries.jax import copy_array
+
+        return copy_array(obj)
     return obj.clone() if to is _TORCH else obj.copy()
 
 

@@ -228,6 +228,16 @@ cdef object array_over(Descriptor a, object cupy, tuple shape, object dtype, tup
         raise Refusal("cupy", f"dtype {dtype!r} is not supported ({error})") from error
 
 
+def copy_array(array, /):
+    """Return a copy of a cupy array on its device; ``array.copy()`` copies to the current device."""
+    device = array.device
+    device.__enter__()      # no `with`, see tracing.listen
+    try:
+        return array.copy()
+    finally:
+        device.__exit__(None, None, None)
+
+
 # --------------------------------------------------------------------------------------- for the transfer engine
 
 

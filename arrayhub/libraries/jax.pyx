@@ -144,8 +144,14 @@ cdef Descriptor parse_on_device(object obj, object stream, str platform):
 
 
 cdef bint enter_device_of(object obj) except -1:
-    """Call `enter_device` for the device of a jax array: its export makes this device current, and does not restore another."""
-    return enter_device(obj.__dlpack_device__()[1]) if has_devices() else False
+    """Call `enter_device` for the device of a jax array, which jax makes current for exports and copies.
+
+    Do nothing for arrays on other devices or on several, and for tracers.
+    """
+    if not has_devices() or not hasattr(type(obj), "__dlpack_device__") or len(obj.sharding.device_set) != 1:
+        return False
+    kind, device = obj.__dlpack_device__()
+    return enter_device(device) if kind == kDLCUDA else False
 
 
 cdef intptr_t order_of(object stream) except? -1:
@@ -212,7 +218,20 @@ def cast_array(array, dtype, /):
         return array
     if dtype.kind in "iufc" and jax.dtypes.canonicalize_dtype(dtype) != dtype:
         raise Refusal("jax", f"{dtype} requires jax_enable_x64", "jax.config.update('jax_enable_x64', True), called first")
-    return array.astype(dtype)
+    cdef bint pushed = enter_device_of(array)
+    try:
+        return array.astype(dtype)
+    finally:
+        leave(pushed)
+
+
+def copy_array(array, /):
+    """Return a copy of a jax array or a tracer."""
+    cdef bint pushed = enter_device_of(array)
+    try:
+        return array.copy()
+    finally:
+        leave(pushed)
 
 
 def has_x64():
