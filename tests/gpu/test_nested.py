@@ -173,7 +173,10 @@ def test_copies_of_chunks_stay_on_the_device(cp, pa, torch):
     assert ah.as_cupy(x, copy=True).tolist() == [1, 2, 3]
     tensor = ah.as_torch(x, copy=True)
     assert tensor.is_cuda and tensor.tolist() == [1, 2, 3]
-    assert ah.as_numpy(x, copy=True).tolist() == ah.as_numpy(x, copy=None).tolist() == [1, 2, 3]
+    assert ah.as_numpy(x, copy=True).tolist() == ah.as_numpy(x, device="cpu").tolist() == [1, 2, 3]
+    assert ah.as_cupy(x, copy=None).tolist() == [1, 2, 3]
+    with pytest.raises(BufferError, match="cuda:0"):
+        ah.as_numpy(x, copy=None)
     for call in (ah.as_cupy, ah.as_torch, ah.as_numpy):
         with pytest.raises(BufferError, match="copy=True"):
             call(x)

@@ -241,6 +241,22 @@ def test_copy_none_does_not_move_arrays_between_devices(cp, torch):
     with pytest.raises(BufferError, match="cuda:0.*cuda:1"):
         ah.like(x, model)
     assert ah.convert(x, "torch", copy=None).device.index == 0
+    for call in (ah.as_numpy, ah.as_pandas):
+        with pytest.raises(BufferError, match="cuda:0"):
+            call(x[0], copy=None)
+
+
+def test_device_moves_arrays_whatever_copy_says(cp, torch, jax):
+    x, t, j = on(cp, 0), torch.ones(3, device="cuda:0"), jax.device_put(VALUES, jax.devices()[0])
+    cp.cuda.Device(0).use()
+    for copy in (False, None, True):
+        for made in (
+            *(call(x, device="cuda:1", copy=copy) for call in (ah.asarray, ah.as_cupy, ah.as_torch, ah.as_numba)),
+            *(ah.as_torch(given, device="cuda:1", copy=copy) for given in (t, j)),
+            ah.as_cupy(t, device="cuda:1", copy=copy),
+        ):
+            assert ah.asarray(made).device == SECOND
+        assert cp.cuda.runtime.getDevice() == 0
 
 
 def test_copies_use_the_arrays_device(cp, torch):
@@ -249,6 +265,17 @@ def test_copies_use_the_arrays_device(cp, torch):
         assert copied.device == SECOND and copied.ptr != x.ptr
     assert (x[::2].copy("F").to_host().to_numpy() == VALUES[::2]).all()
     assert ah.asarray(x, dtype="f8").device == SECOND
+    assert x[:, :0].copy().device == SECOND
+
+
+def test_copies_by_the_arrays_library_use_the_arrays_device(request, cp):
+    for name, call in (("cupy", ah.as_cupy), ("torch", ah.as_torch), ("jax", ah.as_jax)):
+        x = made(request, name, 1)
+        cp.cuda.Device(0).use()
+        for copied in (call(x, copy=True), call(x, dtype="f2")):
+            assert cp.cuda.runtime.getDevice() == 0
+            a = ah.asarray(copied)
+            assert a.device == SECOND and a.ptr != ah.asarray(x).ptr and (values_of(a) == VALUES).all()
 
 
 # ------------------------------------------------------------------------------------------------------------- streams
@@ -423,15 +450,19 @@ def stop(done, total):
     raise KeyError("on purpose")
 
 
-def calls(cp, torch, cuda):
+def calls(cp, torch, cuda, jax):
     """Yield calls with arrays on both devices, those of the second part with an error."""
     x0, x1 = ah.asarray(on(cp, 0)), ah.asarray(on(cp, 1))
     t1, n1 = torch.ones(3, device="cuda:1"), made_by_numba(cuda, 1)
+    j0, j1 = (jax.device_put(VALUES, device).block_until_ready() for device in jax.devices()[:2])
     host, large = VALUES.copy(), on(cp, 1, np.zeros(1 << 22))
     frozen = ah.asarray(on(cp, 1))
     frozen.flags.writeable = False
     yield "asarray", lambda: [ah.asarray(obj) for obj in (on(cp, 1), t1, n1)]
     yield "asarray(stream=)", lambda: ah.asarray(t1, stream=1)
+    yield "asarray(jax)", lambda: [ah.asarray(j0), ah.asarray(j1), ah.asarray(j1, via="dlpack"), ah.to_host(j1)]
+    yield "as_jax", lambda: [ah.as_jax(obj) for obj in (x0, x1, t1, j0, j1)]
+    yield "copies by jax", lambda: [ah.as_jax(j1, copy=True), ah.as_jax(j1, dtype="f2"), ah.as_jax(x1, copy=True)]
     yield "as_cupy", lambda: [ah.as_cupy(obj) for obj in (x0, x1, t1)]
     yield "as_torch", lambda: [ah.as_torch(obj) for obj in (x0, x1, n1)]
     yield "as_numba", lambda: [ah.as_numba(obj) for obj in (x0, x1, t1)]
@@ -463,15 +494,16 @@ def made_by_numba(cuda, ordinal):
 
 
 @pytest.mark.parametrize("before", [0, 1])
-def test_current_device_is_unchanged_after_each_call(cp, torch, cuda, before):
-    found = list(calls(cp, torch, cuda))
+def test_current_device_is_unchanged_after_each_call(cp, torch, cuda, jax, before):
+    found = list(calls(cp, torch, cuda, jax))
     for turn in ("first", "second"):
         for name, call in found:
             cp.cuda.Device(before).use()
             wanted = current(cp)
-            call()
+            made = call()
             assert current(cp) == wanted, f"{name}, {turn} call: {current(cp)}, before: {wanted}"
             assert torch.cuda.current_device() == before, name
+            del made  # not earlier: jax may make a device current to release memory
 
 
 # --------------------------------------------------------------------------------------------------------- IPC handles
@@ -738,11 +770,12 @@ def test_cupy_uses_arrays_on_the_second_device(request, cp):
 
 def test_torch_uses_arrays_on_the_second_device(request, cp, torch):
     for name in LIBRARIES:
-        y = ah.as_torch(made(request, name, 1), allow_readonly=True)
+        x = made(request, name, 1)
+        cp.cuda.Device(0).use()  # jax leaves its array's device current
+        y = ah.as_torch(x, allow_readonly=True)
+        assert torch.cuda.current_device() == 0
         assert y.device == torch.device("cuda:1") and float((y + 1).sum()) == float((VALUES + 1).sum())
-    a = ah.asarray(on(cp, 1))
-    assert torch.from_dlpack(a).device.index == 1
-    assert torch.cuda.current_device() == 0
+    assert torch.from_dlpack(ah.asarray(on(cp, 1))).device.index == 1
 
 
 def test_numba_uses_arrays_on_the_second_device(request, cp, cuda):
@@ -770,8 +803,9 @@ def test_numba_kernel_runs_on_the_second_device(cp, cuda, kernels):
 def test_jax_uses_arrays_on_the_second_device(cp, jax):
     a = ah.asarray(on(cp, 1))
     y = ah.as_jax(a)
-    assert y.devices() == {jax.devices()[1]} and (np.asarray(y + 1) == VALUES + 1).all()
     assert cp.cuda.runtime.getDevice() == 0
+    # jax leaves the device of its arrays current.
+    assert y.devices() == {jax.devices()[1]} and (np.asarray(y + 1) == VALUES + 1).all()
 
 
 # --------------------------------------------------------------------------------------------- sparse and nested data
