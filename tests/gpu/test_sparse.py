@@ -66,7 +66,9 @@ def test_error_for_scipy_suggests_to_host(cp, on_gpu):
     given, x = on_gpu
     with pytest.raises(BufferError, match=r"cuda:0.*x\.to_host\(\)"):
         ah.as_scipy(x)
-    assert ah.as_scipy(x, copy=None).toarray().tolist() == given.toarray().tolist()
+    with pytest.raises(BufferError, match="cuda:0.*device='cpu' or copy=True"):
+        ah.as_scipy(x, copy=None)
+    assert ah.as_scipy(x, copy=True).toarray().tolist() == given.toarray().tolist()
     assert ah.to_host(ah.as_cupy(x)).device == "cpu"
 
 
@@ -85,7 +87,7 @@ def test_as_scipy_and_check_find_invalid_indices(cp):
     made.indices[2] = 99
     x = ah.assparse(made)
     with pytest.raises(ah.InterfaceError, match=r"indices\[2\] is 99; accepted: 0 to 7"):
-        ah.as_scipy(x, copy=None)
+        ah.as_scipy(x, copy=True)
     assert any("indices[2] is 99" in text for text in ah.check(x))
 
 
