@@ -11,7 +11,7 @@ from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse, sparse_or_none
 from arrayhub.sparse.export import give_any
-from arrayhub.sparse.validation import SEEN, is_on_host
+from arrayhub.sparse.validation import SEEN
 
 # For a dense model of the first library, `like` returns a sparse array of the second library.
 _SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
@@ -53,9 +53,9 @@ def sparse_like(
     if dtype is not None:
         x = _cast(x, dtype)
     if target is not None and x.device != target:
-        if device is None and not copy and not (target == CPU and is_on_host(x)):
+        if device is None and copy is False:
             raise Refusal(
-                call, f"the memory is on {x.device}, but the model is on {target}; pass copy=True, which copies"
+                call, f"the memory is on {x.device}, but the model is on {target}; pass copy=None, which copies"
             )
         x = x.to_device(target)
     if library == SPARSE:

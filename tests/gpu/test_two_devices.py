@@ -239,7 +239,8 @@ def test_copy_none_does_not_move_arrays_between_devices(cp, torch):
     x, model = on(cp, 0), torch.zeros(3, device="cuda:1")
     assert ah.asarray(x, copy=None).device == FIRST
     with pytest.raises(BufferError, match="cuda:0.*cuda:1"):
-        ah.like(x, model)
+        ah.like(x, model, copy=False)
+    assert ah.like(x, model).device.index == 1  # the model requests its device
     assert ah.convert(x, "torch", copy=None).device.index == 0
     for call in (ah.as_numpy, ah.as_pandas):
         with pytest.raises(BufferError, match="cuda:0"):
@@ -483,7 +484,7 @@ def calls(cp, torch, cuda, jax):
     yield "too large", lambda: refused(MemoryError, ah.empty, 1 << 45, "u1", like=t1)
     yield "too large for cupy", lambda: refused(MemoryError, ah.empty, 1 << 45, "u1", memory="cuda", device="cuda:1")
     yield "host library", lambda: refused(BufferError, ah.as_numpy, x1)
-    yield "other device", lambda: refused(BufferError, ah.like, x0, t1)
+    yield "other device", lambda: refused(BufferError, ah.like, x0, t1, copy=False)
     yield "progress", lambda: refused(KeyError, ah.to_host, large, copy=True, progress=stop)
     yield "progress to a device", lambda: refused(KeyError, ah.to_device, large, "cuda:0", progress=stop)
 
@@ -667,9 +668,10 @@ def test_like_keeps_the_models_device(request, cp, name):
     result = ah.like(near, model)
     assert type(result) is type(model) and ah.asarray(result).device == SECOND
     with pytest.raises(BufferError, match="cuda:0.*cuda:1"):
-        ah.like(on(cp, 0), model)
-    moved = ah.like(on(cp, 0), model, copy=True)
-    assert ah.asarray(moved).device == SECOND and (values_of(moved) == VALUES).all()
+        ah.like(on(cp, 0), model, copy=False)
+    for copy in (None, True):
+        moved = ah.like(on(cp, 0), model, copy=copy)
+        assert ah.asarray(moved).device == SECOND and (values_of(moved) == VALUES).all()
 
 
 @pytest.mark.parametrize("name", ["cupy", "torch"])
