@@ -96,7 +96,7 @@ def _checked(name: Any, column: Any, call: str) -> Any:
 def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepted: str = "") -> Exception:
     if not issubclass(kind, Refusal):
         return kind(f"{call}: column {show(name)}: {why}")
-    return kind(f"{call}: column {show(name)}", why, accepted)
+    return kind(call, f"column {show(name)}: {why}", accepted)
 
 
 def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
