@@ -130,7 +130,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 _CONTAINERS = (list, tuple, dict)
 
 # Types of the errors that conversions raise. `adapt` raises errors of the same types.
-_REFUSALS = (BufferError, OverflowError, TypeError, ValueError)
+_REFUSALS = (OverflowError, TypeError, ValueError, BufferError)
 
 # Types of arguments that are neither arrays nor containers of arrays.
 _PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None)))

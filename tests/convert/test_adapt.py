@@ -457,7 +457,7 @@ def test_lazy_arrays_raise_the_error_of_asarray():
     for args in ((da.ones(3),), (np.ones(3), da.ones(3))):
         for to in ("numpy", "torch", "polars"):
             with pytest.raises(
-                TypeError, match=r"^<lambda>: (x|y): dask.Array is not imported as an array; pass x\.compute\(\)"
+                TypeError, match=r"^<lambda>: (x|y): asarray: dask.Array is not imported as an array; pass x\.compute\(\)"
             ):
                 ah.adapt(to, copy=None)(lambda x, y=None: x if y is None else y)(*args)
     unchanged = da.ones(3)
@@ -470,7 +470,7 @@ def test_scalars_with_units_pass_through():
     second = ah.adapt("numpy", copy=None)(lambda x, y: y)
     length = 3 * meter
     assert second(np.ones(2), length) is length
-    with pytest.raises(TypeError, match="^<lambda>: y: pint.Quantity is not imported as an array; pass x.magnitude"):
+    with pytest.raises(TypeError, match="^<lambda>: y: asarray: pint.Quantity is not imported as an array; pass x.magnitude"):
         second(np.ones(2), np.ones(2) * meter)
 
 
@@ -479,7 +479,7 @@ def test_array_files_raise_the_error_of_asarray(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["x"] = np.ones(3)
         with pytest.raises(
-            TypeError, match=r"^<lambda>: x: h5py.Dataset is not imported as an array; pass x\[\.\.\.\]"
+            TypeError, match=r"^<lambda>: x: asarray: h5py.Dataset is not imported as an array; pass x\[\.\.\.\]"
         ):
             ah.adapt("numpy", copy=None)(lambda x: x)(file["x"])
         assert ah.adapt("numpy", copy=None)(lambda x, y: y)(np.ones(3), file) is file

@@ -604,7 +604,7 @@ def count_calls(function, *args):
     return count
 
 
-@pytest.mark.parametrize(("name", "most"), [("numpy", 6), ("torch", 12), ("pandas", 25), ("jax.numpy", 40)])
+@pytest.mark.parametrize(("name", "most"), [("numpy", 6), ("torch", 12), ("pandas", 25)])
 def test_an_adapted_call_makes_few_python_calls(name, most):
     double = ah.adapt("numpy")(lambda x: x * 2)
     assert count_calls(double, arrays()[name]([1.0, 2.0])) <= most
