@@ -53,7 +53,7 @@ class _Fields:
     hint: Callable[[], str] | None = None  # returns further advice, which may read elements, when the text is made
 
     def __init__(self, subject: str = "", reason: str = "", accepted: str = "", call: str = "") -> None:
-        super().__init__(subject, reason, accepted, call)
+        super().__init__(subject, reason, accepted, call)  # type: ignore[call-arg]  # of the exception class
         if not reason:
             subject, reason = "", subject
         self.subject, self.reason, self.accepted, self.call = subject, reason, accepted, call
@@ -131,14 +131,14 @@ def reason_of(error: BaseException) -> str:
     return f"{error.reason}; accepted: {error.accepted}" if error.accepted else error.reason
 
 
-_FORMS = {BufferError: Refusal, TypeError: TypeRefusal, ValueError: ValueRefusal}
+_FORMS: dict[type[BaseException], type[Refusal]] = {BufferError: Refusal, TypeError: TypeRefusal, ValueError: ValueRefusal}
 
 
 def locate_refusal(error: BaseException, path: str) -> Refusal:
     """Return the refusal of a part of an object. Its subject begins with the path to the part, such as ``x[0]``."""
-    made = form_of(error)
+    made: Any = form_of(error)
     subject = f"{path}: {made.subject}" if made.subject else path
-    located = type(made)(subject, made.reason, made.accepted, _X.sub(path, made.call))
+    located: Refusal = type(made)(subject, made.reason, made.accepted, _X.sub(path, made.call))
     if isinstance(made, _Fields) and made.hint is not None:
         located.hint = partial(_located_hint, made.hint, path)
     return located
@@ -156,7 +156,8 @@ def relabel(error: BaseException, subject: str) -> BaseException:
     made = form_of(error)
     if not isinstance(made, _Fields):
         return type(error)(f"{subject}: {reason_of(error)}")
-    return type(made)(subject, made.reason, made.accepted)
+    labelled: BaseException = type(made)(subject, made.reason, made.accepted)  # type: ignore[assignment]
+    return labelled
 
 
 def form_of(error: BaseException) -> Any:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from arrayhub._core.errors import root_of
@@ -11,6 +11,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree, kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, convert
+from arrayhub.convert.labels import cache_by_type
 from arrayhub.libraries.known import derived_from
 
 Options = dict[str, Any]  # the arguments copy, dtype, device and missing of `convert`
@@ -18,7 +19,7 @@ Make = Callable[[Any, Options], Any]
 _is_frame_type = derived_from("pandas", "DataFrame")
 
 
-@lru_cache(maxsize=1024)
+@cache_by_type
 def maker_of(cls: type) -> Make | None:
     """Return the function of `_MAKERS` for a type or its first base class that has an entry. Return None without one."""
     keys = [(root_of(base), base.__name__) for base in cls.__mro__]
@@ -286,4 +287,5 @@ def class_like(model: Any, has_columns: Callable[[], bool]) -> type | None:
     make = maker_of(cls)
     if make is None or make in _BY_SHAPE or (make in _OF_TABLES and not has_columns()):
         return None
-    return next(base for base in cls.__mro__ if (root_of(base), base.__name__) in _MAKERS)
+    found: type = next(base for base in cls.__mro__ if (root_of(base), base.__name__) in _MAKERS)
+    return found

@@ -38,7 +38,17 @@ from arrayhub.libraries.known cimport MAX_IMPORTERS, Library, Importer, library_
 from arrayhub.runtimes.host cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
-from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal, TypeRefusal, locate_refusal, name_of_type, reason_of, root_of, show
+from arrayhub._core.errors import (
+    PASSES_ON,
+    InterfaceError,
+    Refusal,
+    TypeRefusal,
+    locate_refusal,
+    name_of_type,
+    reason_of,
+    root_of,
+    show,
+)
 from arrayhub.adapters.table import BY_VIA, PROTOCOLS
 from arrayhub.libraries.numpy import VALUES
 

@@ -19,7 +19,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON, InterfaceError
+from arrayhub._core.errors import PASSES_ON
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import ordered
@@ -702,7 +702,9 @@ cdef object give_traced(object obj, Library to, object copy, bint allow_readonly
     return result
 
 
-cdef object give_as(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False):
+cdef object give_as(
+    object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False
+):
     """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions. `trace` reports one export."""
     if dtype is None and device is None and missing is None:
         return give(obj, to, copy, allow_readonly)

@@ -6,9 +6,17 @@ Labels are set only if the author of a function or the caller of `like` asks for
 import sys
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from arrayhub._core.errors import name_of_type, root_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def cache_by_type(function: F) -> F:
+    """Cache the results of a function of a type. For mypy, types are not hashable arguments of ``lru_cache``."""
+    return cast(F, lru_cache(maxsize=1024)(function))
+
 
 # Names of the classes with labels, by library.
 _LABELLED = {
@@ -25,10 +33,10 @@ _LABELLED = {
     ("xarray", "Dataset"): "dataset",
     ("xarray", "Variable"): "dims",
 }
-TABLES = ("frame", "columns", "table")
+TABLES: tuple[str | None, ...] = ("frame", "columns", "table")
 
 
-@lru_cache(maxsize=1024)
+@cache_by_type
 def label_kind(cls: type) -> str | None:
     """Return which labels the instances of a type have, or None for types without labels."""
     return next(filter(None, [_LABELLED.get((root_of(base), base.__name__)) for base in cls.__mro__]), None)

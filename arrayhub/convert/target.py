@@ -22,7 +22,7 @@ from arrayhub.array.casting import cast_checked
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
 from arrayhub.convert.functions import asarray, convert, convert_by_emit, protocols_of_type
-from arrayhub.convert.labels import get_names, label_kind, shape_of, with_labels, with_names_of
+from arrayhub.convert.labels import cache_by_type, get_names, label_kind, shape_of, with_labels, with_names_of
 from arrayhub.convert.names import NESTED, OWN, SPARSE, known_names, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
@@ -202,7 +202,8 @@ class Target:
             own = getattr(self.model, "dtype", None)
             if own is None:
                 raise
-        return requested_dtype(own)
+        found: np.dtype[Any] = requested_dtype(own)
+        return found
 
     def _move(self, obj: Any, call: str, allowed: bool, advice: str = "copy=None, which copies") -> Any:
         """Return `obj` in the kind of memory of the model. Lists are built there."""
@@ -384,6 +385,8 @@ def array_type(obj: Any) -> ArrayType | None:
 def _has(obj: Any, attribute: str) -> bool:
     try:
         return hasattr(obj, attribute)
+    except PASSES_ON:
+        raise
     except Exception:  # of the object's own __getattr__
         return False
 
@@ -393,7 +396,7 @@ _OF_CAPSULE = ArrayType("numpy", None, None, False, False, False)
 _ON_INSTANCES = [name for row in PROTOCOLS if row.on_instances for name in row.attributes]
 
 
-@lru_cache(maxsize=1024)
+@cache_by_type
 def type_row(cls: type, generation: int) -> ArrayType | None:
     """Return what a type determines, see `array_type`. `generation` is the result of `types_generation`."""
     sparse = sparse_library(cls)

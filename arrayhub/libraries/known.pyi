@@ -17,6 +17,7 @@ class Library:
     call: str | None
     device_type: str | None
     reads_host: bool
+    def check_export(self, array: Any, copied: bool, allow_readonly: bool, /) -> None: ...
     def install_for(self, driver: str | None) -> str | None: ...
 
 LIBRARIES: tuple[Library, ...]

@@ -14,7 +14,6 @@ from arrayhub.adapters cimport arrow, dlpack
 from arrayhub.libraries.known cimport library
 
 from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PASSES_ON, Refusal, reason_of
-from arrayhub.libraries import wrappers
 
 cdef extern from *:
     PyObject* PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords) noexcept

@@ -145,7 +145,7 @@ class Source:
 
 def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseException:
     """Return the error of an export of `obj`, with the call that works in its field `call`."""
-    refusal = form_of(error)
+    refusal: BaseException = form_of(error)
     if isinstance(refusal, Refusal) and not _is_about_missing(refusal):
         refusal.call = advise(obj, consumer).call
     return refusal

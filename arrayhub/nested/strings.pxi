@@ -228,8 +228,8 @@ cdef Characters characters_of(Tree t) except *:
     cdef Characters place
     memset(&place, 0, sizeof(Characters))
     if not has(t, CHARACTERS):
-        raise Refusal("NestedArray", "the array does not contain strings; accepted: kinds 'string', 'bytes', 'string_view'"
-                          " and 'bytes_view'")
+        raise Refusal("NestedArray", "the array does not contain strings",
+                      "kinds 'string', 'bytes', 'string_view' and 'bytes_view'")
     place.views = has(t, VIEWS)
     if place.views:
         place.offsets = (<Descriptor> t.content).data_
@@ -327,8 +327,7 @@ def with_views(Tree t):
         stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:
         raise Refusal(
-            "NestedArray", f"the strings occupy {stop - start} bytes; accepted for string views: less than 2 GiB. Convert slices"
-            " of the array"
+            "NestedArray", f"the strings occupy {stop - start} bytes", "less than 2 GiB for string views, such as slices"
         )
     cdef Characters place = characters_of(t)
     cdef const char* base = characters.data_ + start

@@ -86,7 +86,8 @@ cdef object densified(object node, bint copy):
     for k in range(t.length):
         size = length_of_row(t, k)
         if size != width:
-            raise ValueRefusal("to_dense", f"row {k} has {size} elements, and row 0 has {width}", "equal lengths", "x.to_list()")
+            raise ValueRefusal("to_dense", f"row {k} has {size} elements, and row 0 has {width}", "equal lengths",
+                               "x.to_list()")
         if has(t, SIZES) and width and start_of_row(t, k) != start + k * width:
             if copy:
                 return copied(hooks.concatenate([t]))

@@ -140,8 +140,8 @@ cdef object reduce_elements(Descriptor array, int protocol):
 cdef class MappedArray:
     """Array in memory that other processes can map: the pickler decides by this type what the pickle contains.
 
-    multiprocessing pickles the location of the memory (`reduce_location`), every other pickler the elements. `_unpickle` without
-    a state returns the array of either pickle.
+    multiprocessing pickles the location of the memory (`reduce_location`), every other pickler the elements. `_unpickle`
+    without a state returns the array of either pickle.
     """
     cdef Descriptor array
 
@@ -167,10 +167,10 @@ def reduce_location(MappedArray mapped):
     cdef Descriptor array = mapped.array
     cdef Footprint span
     measure_in_place(array, &span)
-    found = shared_memory.locate(<size_t> (array.data_ + span.low), span.nbytes, access_of(array) == IS_READWRITE)
-    if found is None:
+    place = shared_memory.locate(<size_t> (array.data_ + span.low), span.nbytes, access_of(array) == IS_READWRITE)
+    if place is None:
         return reduce_elements(array, pickle.DEFAULT_PROTOCOL)
-    location, offset = found
+    location, offset = place
     state = state_of(array, &span, None, access_of(array))
     return _unpickle, ((*state[:3], state[3] + offset, *state[4:]), location)
 

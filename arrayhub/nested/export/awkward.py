@@ -195,7 +195,7 @@ def _strided_error(x: Any) -> Refusal:
 
 def _meaning_error(node: NestedArray) -> Refusal:
     return Refusal(
-        "awkward", f"{type_name(node.meaning)} is not supported", "numbers, booleans, dates, and times without a zone"
+        "awkward", f"{type_name(str(node.meaning))} is not supported", "numbers, booleans, dates, and times without a zone"
     )
 
 
