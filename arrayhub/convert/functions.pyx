@@ -594,13 +594,16 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     cdef Descriptor a
     cdef bint copied = copy is True
     try:
-        a = import_or_build(obj, None, to is _TORCH) if copied else import_allowed(obj, False, to.call)
+        if importer == OWN_ARRAY:
+            a = <Descriptor> obj
+        else:
+            a = import_or_build(obj, None, to is _TORCH) if copied else import_allowed(obj, False, to.call)
     except (BufferError, TypeError) as error:
         refusal = error
         a = None
     if a is None:
         return give_refused(obj, to, copy, allow_readonly, refusal)
-    if to is _NUMPY and not copied and issubclass(type(obj), numpy.ndarray):
+    if importer != OWN_ARRAY and to is _NUMPY and not copied and issubclass(type(obj), numpy.ndarray):
         return obj
     to.load()
     if to is _JAX and issubclass(type(obj), VALUES):
