@@ -13,7 +13,7 @@ Where a conversion depends on the values, such as on rows of equal lengths, the 
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -108,7 +108,8 @@ class Source:
                 return "nested values, which are copied"
             if self.copied:
                 return f"{self.length} * {str(x.type).partition(' * ')[2]}, which is copied"
-            return f"{x.type}, {x.access}, on {x.device}" + (f", in {len(x.chunks)} chunks" if kind_of(x).chunks else "")
+            of_all = x.type if self.length is None else f"{self.length} * {str(x.type).partition(' * ')[2]}"
+            return f"{of_all}, {x.access}, on {x.device}" + (f", in {len(x.chunks)} chunks" if kind_of(x).chunks else "")
         return f"a value, which NumPy converts to {x.dtype}" if isinstance(x, USMArray) else "no array"
 
     @property
@@ -256,6 +257,10 @@ def _import_source(obj: Any) -> Source:
     array, error = try_call(asarray, obj)
     if array is not None:
         return Source(array)
+    if is_pandas(obj) and len(obj) > 2 * LOOKED_AT:
+        rows = _rows_of(obj)
+        source = _import_source(rows)
+        return source if isinstance(source.array, USMArray) else replace(source, length=len(obj))
     node, refused = try_call(asnested, obj, copy=VIEW)
     if node is not None:
         return Source(node, refusal=error)
@@ -264,6 +269,21 @@ def _import_source(obj: Any) -> Source:
         return Source(None, refusal=error)
     length = len(node) if is_arrow_scalar(cls) else attempt(len, obj)[0]
     return Source(node, _reason(refused), error, length)
+
+
+def _rows_of(obj: Any) -> Any:
+    """Return the first rows of a pandas object, and its first row with a missing value, which decide about the call."""
+    columns = [obj.iloc[:, k] for k in range(min(obj.shape[1], LOOKED_AT))] if obj.ndim == 2 else [obj]
+    rows = [*range(LOOKED_AT)]
+    for column in columns:
+        if not isinstance(column.dtype, np.dtype) or column.dtype.kind in "mM":  # NumPy's NaN and objects are values here
+            missing = np.asarray(column.isna())
+            rows += [int(missing.argmax())] if missing.any() and missing.argmax() >= LOOKED_AT else []
+    if len(rows) == LOOKED_AT:
+        return getattr(obj, "iloc", obj)[:LOOKED_AT]
+    chosen = obj.iloc[rows] if hasattr(obj, "iloc") else obj[rows]
+    has_range = type(getattr(obj, "index", None)).__name__ == "RangeIndex"  # which is not exported
+    return chosen.reset_index(drop=True) if has_range else chosen
 
 
 def _source_of_stream(obj: Any) -> Source:

@@ -297,3 +297,16 @@ def test_verdicts_of_pyarrow_scalars_agree_with_convert(to):
     assert explained.verdicts[0].verdict == "copy=True" and explained.summary.startswith("1 * var * int64")
     assert len(eval(explained.call, {"arrayhub": ah, "x": scalar})) == 1
     assert verdicts(pa.scalar(None, pa.int64()), "arrow") == {"arrow": "copy=True"}
+
+
+def test_call_for_long_pandas_data_follows_from_its_first_rows_and_its_first_missing_row():
+    pandas = pytest.importorskip("pandas")
+    values = pandas.Series(range(10_000), dtype="Int64")
+    values[9_000] = None
+    for x in (values, pandas.DataFrame({"a": values, "b": 1.5})):
+        explained = ah.explain(x, to="numpy")
+        assert "missing=" in explained.call and "10000 * " in explained.summary and "index" not in explained.summary
+        assert eval(explained.call, {"arrayhub": ah, "x": x}).shape == x.shape
+        with pytest.raises(ah.Refusal) as raised:
+            ah.as_numpy(x)
+        assert raised.value.call == explained.call
