@@ -12,7 +12,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
-from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, show
+from arrayhub._core.errors import PASSES_ON, Refusal, first_line, name_of_type, reason_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.type_cache import types_generation
 from arrayhub.convert.containers import maker_of, with_index_columns, with_types_of, without_index
@@ -300,9 +300,20 @@ class _Adapter:
         return made
 
     def error_at(self, error: Exception, key: str, hint: str) -> Exception:
-        """Return an error of the same kind with the names of the function and the argument, and with a hint."""
-        kind = next(kind for kind in _REFUSALS if isinstance(error, kind))
-        return kind(f"{self.name}: {key}: {error}{hint}")
+        """Return an error of the same kind whose subject begins with the names of the function and the argument.
+
+        With a hint about an argument of `adapt`, the error does not name another call.
+        """
+        subject = f"{self.name}: {key}"
+        if not isinstance(error, Refusal):
+            kind = next(kind for kind in _REFUSALS if isinstance(error, kind))
+            return kind(f"{subject}: {error}{hint}")
+        subject = f"{subject}: {error.subject}" if error.subject else subject
+        if hint:
+            return type(error)(subject, f"{reason_of(error)}{hint}")
+        made = type(error)(subject, error.reason, error.accepted, error.call)
+        made.hint = error.hint
+        return made
 
     def _hint(self, error: Exception, value: Any, found: ArrayType, writes: bool) -> str:
         """Return the advice to pass an argument to `adapt`, or "" if no argument helps."""

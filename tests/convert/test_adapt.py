@@ -533,3 +533,13 @@ def test_struct_sequence_without_arrays_is_returned_unchanged():
     torch = pytest.importorskip("torch")
     status = os.stat(".")
     assert ah.adapt("numpy")(lambda x: status)(torch.ones(2)) is status
+
+
+def test_errors_have_the_fields_of_the_refusal():
+    torch = pytest.importorskip("torch")
+    same = ah.adapt("numpy")(lambda x: x)
+    with pytest.raises(ah.Refusal) as raised:
+        same(torch.ones(2, requires_grad=True))
+    refusal = raised.value
+    assert refusal.subject.startswith("<lambda>: x") and "requires_grad" in refusal.reason
+    assert eval(refusal.call, {"arrayhub": ah, "x": torch.ones(2, requires_grad=True)}).tolist() == [1, 1]
