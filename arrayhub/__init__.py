@@ -65,11 +65,11 @@ if os.path.exists(os.path.join(__path__[0], "meson.build")):  # a source tree, w
     __path__[:] = _clone.compiled_path(__path__)
     _clone.check_compiled()
 
-from arrayhub._core.descriptor import Device  # noqa: E402
-from arrayhub._core.errors import InterfaceError, Refusal  # noqa: E402
-from arrayhub.array.usm_array import USMArray  # noqa: E402
-from arrayhub.capi import table as _table  # noqa: E402, F401 (fills in the function table of the C interface)
-from arrayhub.convert.functions import (  # noqa: E402
+from arrayhub._core.descriptor import Device
+from arrayhub._core.errors import InterfaceError, Refusal
+from arrayhub.array.usm_array import USMArray
+from arrayhub.capi import table as _table  # noqa: F401 (fills in the function table of the C interface)
+from arrayhub.convert.functions import (
     as_cupy,
     as_dpnp,
     as_jax,
@@ -86,9 +86,9 @@ from arrayhub.convert.functions import (  # noqa: E402
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from arrayhub import sycl_runtime as sycl_runtime
     from arrayhub import datashape as datashape
     from arrayhub import storage as storage
+    from arrayhub import sycl_runtime as sycl_runtime
     from arrayhub import testing as testing
     from arrayhub import transfer as transfer
     from arrayhub import transport as transport

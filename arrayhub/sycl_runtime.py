@@ -2,9 +2,9 @@
 
 ``pip install 'arrayhub[sycl]'`` installs Intel's OpenCL CPU runtime, but OpenCL loaders do not find it. The vendor file
 of the package names a folder that does not exist, and loaders do not read vendor files in a virtual environment.
-`configure` therefore writes the path of the library to ``OCL_ICD_FILENAMES``. arrayhub calls `configure` before its first
-use of SYCL. ``import arrayhub`` does not change the environment. The variable is not set if the user has configured
-OpenCL, and in the other cases that docs/sycl_runtime.md lists.
+`configure` therefore writes the path of the library to ``OCL_ICD_FILENAMES``. arrayhub calls `configure` before its
+first use of SYCL. ``import arrayhub`` does not change the environment. The variable is not set if the user has
+configured OpenCL, and in the other cases that docs/sycl_runtime.md lists.
 
 This module imports only ``os`` and ``sys``, because every ``import arrayhub`` imports it.
 """
@@ -40,10 +40,10 @@ _status = {"action": "left", "reason": "configure() has not run", "library": Non
 def configure():
     """Write the path of the pip-installed OpenCL CPU runtime to ``OCL_ICD_FILENAMES``, unless OpenCL is configured.
 
-    Call this function before dpctl or dpnp searches for devices, which happens when they are first used, not when they are
-    imported. arrayhub itself calls it before it uses SYCL. The function does not raise exceptions, and does not change
-    variables that are already set. After a call that has set ``OCL_ICD_FILENAMES``, further calls do nothing. `status`
-    returns the result.
+    Call this function before dpctl or dpnp searches for devices, which happens when they are first used, not when they
+    are imported. arrayhub itself calls it before it uses SYCL. The function does not raise exceptions, and does not
+    change variables that are already set. After a call that has set ``OCL_ICD_FILENAMES``, further calls do nothing.
+    `status` returns the result.
     """
     if _status["action"] == "set":
         return  # OCL_ICD_FILENAMES is set because of an earlier call, not by the user

@@ -45,7 +45,8 @@ cdef class Device:
     ----------
     spec : Device, str, tuple of int or object
         ``"cpu"``, ``"cuda:0"``, ``"oneapi:0"``, a DLPack pair ``(device_type, device_id)``, a SYCL filter string
-        (``"opencl:cpu"``), a ``SyclQueue`` or ``SyclDevice``, or the device object of torch, jax, cupy, cuda.core, dpnp or tvm_ffi.
+        (``"opencl:cpu"``), a ``SyclQueue`` or ``SyclDevice``, or the device object of torch, jax, cupy, cuda.core, dpnp or
+        tvm_ffi.
 
     Attributes
     ----------

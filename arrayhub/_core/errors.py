@@ -131,7 +131,11 @@ def reason_of(error: BaseException) -> str:
     return f"{error.reason}; accepted: {error.accepted}" if error.accepted else error.reason
 
 
-_FORMS: dict[type[BaseException], type[Refusal]] = {BufferError: Refusal, TypeError: TypeRefusal, ValueError: ValueRefusal}
+_FORMS: dict[type[BaseException], type[Refusal]] = {
+    BufferError: Refusal,
+    TypeError: TypeRefusal,
+    ValueError: ValueRefusal,
+}
 
 
 def locate_refusal(error: BaseException, path: str) -> Refusal:

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any, TypeAlias, final
+from typing import TypeAlias, final
 
 _Listener: TypeAlias = Callable[[str, str, str, str, int, float], None]
 

@@ -224,7 +224,7 @@ cdef int refuse(object exporter) except -1:
             raise Refusal("PEP 3118 buffer", f"memoryview: {error}; accepted: a memoryview that was not released") from None
     if PyErr_Occurred() == NULL:
         raise Refusal("PEP 3118 buffer", f"{type(exporter).__name__} failed without an exception; accepted: a buffer,"
-                          " or an exception with the reason")
+                      " or an exception with the reason")
     return raise_on()
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from arrayhub._core.errors import Refusal
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM, is_native
+from arrayhub._core.errors import Refusal
 from arrayhub.adapters.format_language import (
     BY_NATIVE,
     BY_STANDARD,

@@ -2,8 +2,6 @@
 
 import datetime
 
-import numpy as np
-
 from arrayhub import transfer
 from arrayhub._core.hooks import hooks
 from arrayhub.array.casting import cast_checked, check_fit, checked, converted

@@ -66,7 +66,8 @@ cdef class Request:
     may : str or tuple of str, optional
         Allowed copies: ``"cast"`` (to native byte order, or to a different element type of the same or a higher kind, in the
         order bool, integer, real, complex; a value out of the range of this type raises OverflowError), ``"relayout"`` (to a
-        different order or alignment, or to native byte order), ``"transfer"`` (between host and device), ``"build"`` (from numbers and lists).
+        different order or alignment, or to native byte order), ``"transfer"`` (between host and device), ``"build"`` (from
+        numbers and lists).
     name : str, optional
         Prefix of error messages, such as ``"blur: x"``.
 

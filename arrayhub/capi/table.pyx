@@ -48,9 +48,9 @@ cdef int wait_for_host(object array) except -1:
 
 
 cdef int device(object array, PyUSMArrayDevice* out) except -1:
-    cdef DLDevice found = device_of(checked(array, "PyUSMArray_Device"))
-    out.device_type = found.device_type
-    out.device_id = found.device_id
+    cdef DLDevice place = device_of(checked(array, "PyUSMArray_Device"))
+    out.device_type = place.device_type
+    out.device_id = place.device_id
     return 0
 
 

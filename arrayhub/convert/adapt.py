@@ -21,7 +21,16 @@ from arrayhub.convert.labels import check_labels, get_names, label_kind, rename,
 from arrayhub.convert.names import OWN, library_name
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.convert.placement import DeviceConflict, find_deciding
-from arrayhub.convert.target import ArrayType, PlaceError, Target, array_of, array_type, device_of, target_like, type_row
+from arrayhub.convert.target import (
+    ArrayType,
+    PlaceError,
+    Target,
+    array_of,
+    array_type,
+    device_of,
+    target_like,
+    type_row,
+)
 from arrayhub.libraries.numpy import VALUES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -278,9 +287,11 @@ class _Adapter:
                     _protect(made, given)
         except _REFUSALS as error:
             raise self.error_at(error, key, self._hint(error, value, found, writes)) from error
-        if (writes or (self.copy is not True and self.missing is None)) and found is not _BUILT:
-            if value is given or target.library == "arrow" or getattr(array_of(given), "dtype", None) == value.dtype:
-                call.pairs.append((made, given))
+        shares = (writes or (self.copy is not True and self.missing is None)) and found is not _BUILT
+        if shares and (
+            value is given or target.library == "arrow" or getattr(array_of(given), "dtype", None) == value.dtype
+        ):
+            call.pairs.append((made, given))
         return made
 
     def _view(self, value: Any, given: Any) -> Any:
@@ -324,7 +335,6 @@ class _Adapter:
         if self.missing is None and self.target.library not in hooks.NESTED_CONSUMERS and _lacks_values(value):
             return ". Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values"
         return ""
-
 
     def helps_copy(self, error: Exception, obj: Any, library: str) -> bool:
         """Return whether an error is only due to ``copy=False``."""
@@ -389,9 +399,9 @@ class _Call:
             return result  # with the labels that the function has set
         options = {"move": moves, "advice": _MOVE.format("cpu")}
         try:
-            if target.model is not None and maker_of(type(target.model)) is None and not found.sparse:
-                if target.library not in hooks.NESTED_CONSUMERS:
-                    return target.convert(result, target.library, self.adapter.copy, labels=self.adapter.labels, **options)
+            without_maker = target.model is not None and maker_of(type(target.model)) is None
+            if without_maker and not found.sparse and target.library not in hooks.NESTED_CONSUMERS:
+                return target.convert(result, target.library, self.adapter.copy, labels=self.adapter.labels, **options)
             return self._convert_array(result, target, found, options)
         except _REFUSALS as error:
             name = self.adapter.name
@@ -500,7 +510,8 @@ def _are_numbers(values: Any) -> bool:
     if not kinds:
         return True
     if any(issubclass(kind, (list, tuple)) for kind in kinds):
-        return all(issubclass(type(value), (list, tuple)) and _are_numbers(value) for value in values if value is not None)
+        lists = [value for value in values if value is not None]
+        return all(issubclass(type(value), (list, tuple)) and _are_numbers(value) for value in lists)
     return kinds != {type(None)} and all(issubclass(kind, _NUMBERS) for kind in kinds)
 
 

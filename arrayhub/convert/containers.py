@@ -1,6 +1,5 @@
 """Conversion to a class of a library: tables, columns and labelled arrays, for ``convert(x, Class)``."""
 
-import json
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -21,7 +20,7 @@ _is_frame_type = derived_from("pandas", "DataFrame")
 
 @cache_by_type
 def maker_of(cls: type) -> Make | None:
-    """Return the function of `_MAKERS` for a type or its first base class that has an entry. Return None without one."""
+    """Return the function of `_MAKERS` for a type or its first base class with an entry. Return None without one."""
     keys = [(root_of(base), base.__name__) for base in cls.__mro__]
     return next((_MAKERS[key] for key in keys if key in _MAKERS), None)
 
@@ -104,7 +103,6 @@ def with_types_of(made: Any, model: Any) -> Any:
     Arrow's types are kept for columns that do not correspond to the type of the model's column, and for integers and
     booleans with missing values.
     """
-    pandas = sys.modules["pandas"]
     if made.ndim == 1:
         return _column_with_type_of(made, model if getattr(model, "ndim", 0) == 1 else None)
     known = list(model.columns) if getattr(model, "ndim", 0) == 2 else []
@@ -227,7 +225,7 @@ def _make_variable(obj: Any, options: Options) -> Any:
 
 
 def _make_dataset(obj: Any, options: Options) -> Any:
-    """Create a Dataset with one variable per column of a table. The variables share their first dimension, ``dim_0``."""
+    """Create a Dataset with one variable per column of a table. They share their first dimension, ``dim_0``."""
     if options["missing"] is not None:
         return hooks.with_value(obj, partial(_dataset_of, options=options), options["missing"], options["copy"])
     variables = {}

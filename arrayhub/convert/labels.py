@@ -96,7 +96,8 @@ def rename(made: Any, names: Any, model: Any = None) -> Any:
 def with_labels(made: Any, model: Any, source: Any = None) -> Any:
     """Return `made` with the labels of `model` if the shapes are equal, otherwise `made` itself.
 
-    In polars and pyarrow, the names of `source`, from which `made` was converted, take precedence over those of `model`.
+    In polars and pyarrow, the names of `source`, from which `made` was converted, take precedence over the names of
+    `model`.
     """
     kind = label_kind(type(made))
     if kind is None or shape_of(made) != shape_of(model):
@@ -122,7 +123,7 @@ def with_labels(made: Any, model: Any, source: Any = None) -> Any:
 
 
 def with_names_of(made: Any, source: Any) -> Any:
-    """Return `made`, a copy of `source` with other elements, with the names of `source`, and with its index in pandas."""
+    """Return `made`, a copy of `source` with other elements, with the names and the pandas index of `source`."""
     if label_kind(type(made)) in ("frame", "series") and label_kind(type(source)) in ("frame", "series"):
         return with_labels(made, source)
     names = get_names(source)

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub.convert.names import OWN, library_name

@@ -23,7 +23,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
 from arrayhub.convert.functions import asarray, convert, convert_by_emit, protocols_of_type
 from arrayhub.convert.labels import cache_by_type, get_names, label_kind, shape_of, with_labels, with_names_of
-from arrayhub.convert.names import NESTED, OWN, SPARSE, known_names, library_name, sparse_library
+from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import row_of_type
@@ -278,7 +278,6 @@ def array_or_nested(obj: Any, copy: Copy) -> Any:
         raise refusal from None
 
 
-
 def narrow_for_jax(dtype: Any) -> Any:
     """Return the element type that jax uses for elements of a dtype: 32 bits instead of 64 if x64 is disabled."""
     if dtype.name not in ("int64", "uint64", "float64", "complex128"):
@@ -289,7 +288,9 @@ def narrow_for_jax(dtype: Any) -> Any:
 
 def _ndim(obj: Any) -> int:
     if issubclass(type(obj), VALUES):
-        return 0 if issubclass(type(obj), _NUMBERS) else 2 if len(obj) and issubclass(type(obj[0]), (list, tuple)) else 1
+        if issubclass(type(obj), _NUMBERS):
+            return 0
+        return 2 if len(obj) and issubclass(type(obj[0]), (list, tuple)) else 1
     ndim = getattr(obj, "ndim", None)
     if ndim is None:
         array = None if label_kind(type(obj)) else array_of(obj)
@@ -300,8 +301,8 @@ def _ndim(obj: Any) -> int:
 def _check_dimensions(obj: Any, call: str, library: str) -> None:
     if _ndim(obj) == 0:
         raise ValueError(
-            f"{call}: the array has 0 dimensions; accepted by {'pyarrow' if library == 'arrow' else library}: 1 or more."
-            " Pass arrayhub.asarray(x).reshape(1), or numpy as the model"
+            f"{call}: the array has 0 dimensions; accepted by {'pyarrow' if library == 'arrow' else library}: 1 or"
+            " more. Pass arrayhub.asarray(x).reshape(1), or numpy as the model"
         )
 
 

@@ -18,12 +18,13 @@ from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, tr
 from arrayhub.libraries import wrappers
 from arrayhub.runtimes.host import is_host_readable
 
+
 def explain(obj: Any, /, to: Any = None) -> Explanation:
     """Explain how `asarray` imports an object, and which libraries can import the object without a copy.
 
-    The verdicts follow from the type and the layout of the object. Nothing is converted, no elements of arrays are read,
-    and no library is imported. Of Python values, the first 1,000 are inspected. Queries, and streams that can be read
-    only once, are not read. An exception of `obj` or of a library becomes part of the explanation, except
+    The verdicts follow from the type and the layout of the object. Nothing is converted, no elements of arrays are
+    read, and no library is imported. Of Python values, the first 1,000 are inspected. Queries, and streams that can be
+    read only once, are not read. An exception of `obj` or of a library becomes part of the explanation, except
     KeyboardInterrupt.
 
     Parameters
@@ -73,12 +74,14 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
         summary, why = "no array", source.reason
     elif not source.copied:
         taken, why = None if source.array is obj else getattr(source.array, "protocol", None), source.how
-    wraps = array is not None and taken is None and wrappers.unwraps(type(obj))  # the wrapper's own protocols are not used
+    # The own protocols of a wrapper are not used.
+    wraps = array is not None and taken is None and wrappers.unwraps(type(obj))
     offers = () if to is not None or wraps else tuple(_offers(obj, array, taken, why, stream))
     if not source.copied and isinstance(source.array, Tree):
         used = Offer("arrow" if source.array is obj else source.array.protocol, True, summary)
         offers = _with(used, offers, not wrappers.unwraps(type(obj)))
-    verdicts = tuple(hooks.advise(obj, consumer, source) for consumer in ((to,) if to is not None else source.consumers))
+    consumers = (to,) if to is not None else source.consumers
+    verdicts = tuple(hooks.advise(obj, consumer, source) for consumer in consumers)
     facts = tuple(_facts(array)) if array is not None else source.facts
     call = verdicts[0].call if to is not None else _shortest_call(source, stream, verdicts)
     verdicts = tuple(replace(v, call="") if v.verdict in (ZERO_COPY, COPY) else v for v in verdicts)

@@ -44,8 +44,8 @@ class Verdict:
         - ``"copy=True"``: the result is a copy. The call requires ``copy=True``, except for the data that
           docs/inspect.md lists.
         - ``"cannot"``: the conversion also fails with ``copy=True``.
-        - ``"not tried"``: the result depends on values that `explain` does not read, such as a stream, or the lengths of
-          many rows.
+        - ``"not tried"``: the result depends on values that `explain` does not read, such as a stream, or the lengths
+          of many rows.
     reason : str
         Why the conversion is not zero-copy, or was not tried. For ``"zero-copy"``, a note about the result, or "".
     call : str

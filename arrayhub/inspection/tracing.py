@@ -34,8 +34,8 @@ class Event(NamedTuple):
     Attributes
     ----------
     kind : {"in", "out", "copy"}
-        ``"in"``: `asarray` imported an object. ``"out"``: an ``as_*`` function or `convert` exported an array to a library.
-        An import within an export is part of the export.
+        ``"in"``: `asarray` imported an object. ``"out"``: an ``as_*`` function or `convert` exported an array to a
+        library. An import within an export is part of the export.
     by : str
         The protocol or the function that causes the event.
     source, target : str
@@ -132,7 +132,8 @@ class trace:
         """Return a line with the numbers of hand-overs and copies, and the size and duration of the copies."""
         copies = [event for event in self.events if event.kind == "copy"]
         count = len(self.events) - len(copies)
-        amount = f" of {of_bytes(sum(event.nbytes for event in copies))} in {of_seconds(_seconds(copies))}" if copies else ""
+        size = of_bytes(sum(event.nbytes for event in copies))
+        amount = f" of {size} in {of_seconds(_seconds(copies))}" if copies else ""
         return (
             f"{count} hand-over{'' if count == 1 else 's'},"
             f" {len(copies)} {'copy' if len(copies) == 1 else 'copies'}{amount}"

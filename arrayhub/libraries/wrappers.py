@@ -178,7 +178,7 @@ def expression(obj):
                 compile(text[:end], "advice", "eval")
             except SyntaxError:
                 continue
-            return "" if "name" in text[:end] and "'name'" in text[:end] or "(value)" in text[:end] else text[:end]
+            return "" if ("name" in text[:end] and "'name'" in text[:end]) or "(value)" in text[:end] else text[:end]
     return ""
 
 

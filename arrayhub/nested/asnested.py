@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import VIEW, Copy, check_copy, forbidden, view_or_copy
-from arrayhub._core.errors import PASSES_ON, Refusal, first_line, form_of, name_of_type, needed, reason_of, root_of, show
+from arrayhub._core.errors import (
+    PASSES_ON,
+    Refusal,
+    first_line,
+    form_of,
+    name_of_type,
+    needed,
+    reason_of,
+    root_of,
+    show,
+)
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
@@ -232,8 +242,9 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
         if is_frame(obj) and not obj.columns.is_unique:
             repeated = obj.columns[obj.columns.duplicated()][0]
             raise Refusal(
-                "asnested", f"{name_of_type(type(obj))} has several columns named {show(repeated)}, which pandas"
-                " does not export to Arrow; accepted: different names. Use x.set_axis(range(x.shape[1]), axis=1)"
+                "asnested",
+                f"{name_of_type(type(obj))} has several columns named {show(repeated)}, which pandas"
+                " does not export to Arrow; accepted: different names. Use x.set_axis(range(x.shape[1]), axis=1)",
             ) from error
         if root_of(type(error)) != "pyarrow":
             raise
@@ -241,9 +252,10 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
         if column is not None:
             return column
         raise Refusal(
-            "asnested", f"pyarrow cannot convert {name_of_type(type(obj))}: {first_line(error)}; accepted: columns of one"
+            "asnested",
+            f"pyarrow cannot convert {name_of_type(type(obj))}: {first_line(error)}; accepted: columns of one"
             " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() of a"
-            " column with values of one kind"
+            " column with values of one kind",
         ) from error
     if copy is VIEW and column is not None and is_pandas(obj):
         _refuse_copies(obj, column, from_arrow(obj))

@@ -138,8 +138,9 @@ def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) ->
             shifted.append(places)
         if max(starts.values(), default=0) > np.iinfo(np.int32).max:
             raise Refusal(
-                "asnested", "the children of the unions have 2**31 elements or more in total; accepted: fewer, because"
-                " the offsets of Arrow's unions are int32"
+                "asnested",
+                "the children of the unions have 2**31 elements or more in total; accepted: fewer, because"
+                " the offsets of Arrow's unions are int32",
             )
         offsets = asarray(np.concatenate(shifted).astype(np.int32))
     parts = tuple(_joined(list(children)) for children in zip(*(node.children for node in nodes), strict=True))

@@ -250,14 +250,14 @@ def _check_logical(node: NestedArray) -> None:
     """Raise BufferError for decimals and intervals that polars does not support."""
     meaning = node.meaning or ""
     if meaning[:2] == "ti":
-        raise Refusal(
-            "polars", f"Arrow's {element_type(node)} is not supported", call="arrayhub.as_arrow(x)"
-        )
+        raise Refusal("polars", f"Arrow's {element_type(node)} is not supported", call="arrayhub.as_arrow(x)")
     if meaning[:2] == "d:":
         name, precision, scale = decimal_type(meaning)
         if name == "decimal256" or scale < 0 or precision > 38:
             raise Refusal(
-                "polars", f"Arrow's {element_type(node)} is not supported", "up to 38 digits, and a scale of 0 or more",
+                "polars",
+                f"Arrow's {element_type(node)} is not supported",
+                "up to 38 digits, and a scale of 0 or more",
                 "arrayhub.as_polars(arrayhub.as_arrow(x).cast('float64'))",
             )
 
@@ -270,7 +270,9 @@ def element_type(node: NestedArray) -> str:
 def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:
     if len(node) and 0 in widths:
         raise Refusal(
-            "polars", "rows of fixed length 0 are not supported", "rows of variable length",
+            "polars",
+            "rows of fixed length 0 are not supported",
+            "rows of variable length",
             "arrayhub.as_polars(arrayhub.asnested(x).to_list())",
         )
     return node
@@ -304,8 +306,9 @@ def _days(array: Any) -> NestedArray:
     beyond = numbers[numbers != numbers.astype(np.int32)]
     if len(beyond):
         raise Refusal(
-            "Arrow", f"day {beyond[0]} since 1970 does not fit in the four bytes of date32. Convert the days first, by"
-            " x.astype('M8[s]')"
+            "Arrow",
+            f"day {beyond[0]} since 1970 does not fit in the four bytes of date32. Convert the days first, by"
+            " x.astype('M8[s]')",
         )
     validity = None if valid.all() else bitmap_of(valid)
     node = make("flat", len(numbers), content=asarray(numbers.astype(np.int32)), meaning="tdD", validity=validity)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import Refusal
 from arrayhub._core.copying import forbidden
+from arrayhub._core.errors import Refusal
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, unwrapped, without_gaps
@@ -46,8 +46,9 @@ def _walk(layout: Any, copy: bool | None) -> Any:
     importer = _IMPORTERS.get(type(layout).__name__)
     if importer is None:
         raise Refusal(
-            "asnested", f"awkward.contents.{type(layout).__name__} is not supported; accepted: {', '.join(_IMPORTERS)}."
-            " Pass a part of the array, such as the field x['name'] of records"
+            "asnested",
+            f"awkward.contents.{type(layout).__name__} is not supported; accepted: {', '.join(_IMPORTERS)}."
+            " Pass a part of the array, such as the field x['name'] of records",
         )
     return importer(layout, copy)
 

@@ -34,8 +34,9 @@ def from_torch(obj: Any, copy: bool | None = False) -> NestedArray:
     if ragged != 1:
         layout = f"{obj.layout}" if ragged is None else f"{obj.layout}, ragged in dimension {ragged}"
         raise Refusal(
-            "asnested", f"the nested tensor has layout {layout}; accepted: torch.jagged, ragged in dimension 1. Pass"
-            f" {_call_for(obj, ragged)}"
+            "asnested",
+            f"the nested tensor has layout {layout}; accepted: torch.jagged, ragged in dimension 1. Pass"
+            f" {_call_for(obj, ragged)}",
         )
     offsets, values = asarray(obj.offsets()), asarray(obj.values())
     lengths = obj.lengths()
@@ -72,8 +73,9 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
         has_missing = "?" in str(x.type) or "option[" in str(x.type)
         missing = ", pass missing=value" if has_missing and _is_torch_type(x) else ""
         raise Refusal(
-            "torch", f"the type is {x.type}; accepted: n * var * number without missing values."
-            f" Convert one of its parts{missing}, or call x.to_list()"
+            "torch",
+            f"the type is {x.type}; accepted: n * var * number without missing values."
+            f" Convert one of its parts{missing}, or call x.to_list()",
         )
     x = with_wide_offsets(x)
     values = as_torch(x.content, copy=copy, allow_readonly=allow_readonly)

@@ -9,7 +9,7 @@ from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, form_of, reas
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, covered, make, nested_of, unwrapped
+from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
 
 
 def from_record(node: NestedArray) -> Any:

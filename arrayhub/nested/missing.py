@@ -238,9 +238,10 @@ def _covered_union(node: NestedArray, valid: Any) -> NestedArray:
         shared = own & valid & ~kept[np.where(own, offsets, 0)] if len(child) else own
         if shared.any():
             raise Refusal(
-                "NestedArray", f"a missing record and record {int(shared.argmax())} share an element of children[{k}] of"
+                "NestedArray",
+                f"a missing record and record {int(shared.argmax())} share an element of children[{k}] of"
                 " a dense union; accepted: separate elements. Use x.to_list(), or x.children, which contains the"
-                " elements of missing records"
+                " elements of missing records",
             )
         children.append(child if kept.all() else covered(child, bitmap_of(kept), 0))
     return rebuild(node, identity, parts=tuple(children))
@@ -281,7 +282,9 @@ def _repeated(values: NestedArray, order: Any) -> NestedArray:
 def fill_null(x: NestedArray, value: Any) -> Any:
     """Replace missing elements. See `NestedArray.fill_null`."""
     if value is None:
-        raise TypeRefusal("fill_null", "value is None, which is a missing value; accepted: a number, a string or a time")
+        raise TypeRefusal(
+            "fill_null", "value is None, which is a missing value; accepted: a number, a string or a time"
+        )
     return _dense_or_node(_filled_chunks(x, value))
 
 
@@ -483,8 +486,9 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
         if not has_missing(node):
             return node
         raise TypeRefusal(
-            "fill_null", f"{name} has elements of several types, {element_type(node)}; accepted: elements of one type."
-            " Fill its children one by one, as in x.children[0].fill_null(value)"
+            "fill_null",
+            f"{name} has elements of several types, {element_type(node)}; accepted: elements of one type."
+            " Fill its children one by one, as in x.children[0].fill_null(value)",
         )
     if kind.indices:
         return _filled_categories(node, mask, value, name)
@@ -493,8 +497,9 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
     if mask.any():
         if not kind.width:
             raise ValueRefusal(
-                "fill_null", f"row {int(mask.argmax())} of {name} is missing, and value is {_shown(value)}; accepted: a"
-                " list for missing rows, such as []"
+                "fill_null",
+                f"row {int(mask.argmax())} of {name} is missing, and value is {_shown(value)}; accepted: a"
+                " list for missing rows, such as []",
             )
         node = make("regular", len(node), width=node.width,
                     content=covered(node.content, bitmap_of(~np.repeat(mask, node.width)), 0))  # fmt: skip

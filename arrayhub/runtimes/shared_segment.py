@@ -56,7 +56,9 @@ class SharedSegment:
 
     @property
     def base(self) -> np.memmap[Any, np.dtype[np.uint8]] | None:
-        """The memmap, by which joblib maps the arguments of its tasks. None in processes started by multiprocessing or joblib.
+        """The memmap, by which joblib maps the arguments of its tasks.
+
+        None in processes started by multiprocessing or joblib.
 
         joblib would also map the results of a worker, which usually frees them before the caller has mapped them.
         """

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from arrayhub._core.errors import Refusal
 from arrayhub._core.descriptor import Device
+from arrayhub._core.errors import Refusal
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts
@@ -145,8 +145,9 @@ class SparseArray(SparseParts):
         if row.transposed is None or self.batch_ndim or self.dense_ndim or self.ndim != 2:
             what = f"{self.format} of shape {self.shape}"
             raise Refusal(
-                "T", f"{what} cannot be transposed without a copy; accepted: coo, csr and csc of two dimensions. Use"
-                " x.to_format('csr').T for bsr and bsc, or x.to_dense().T"
+                "T",
+                f"{what} cannot be transposed without a copy; accepted: coo, csr and csc of two dimensions. Use"
+                " x.to_format('csr').T for bsr and bsc, or x.to_dense().T",
             )
         shape = self.shape[::-1]
         if self.format == "coo":

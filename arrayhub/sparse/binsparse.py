@@ -40,7 +40,7 @@ def parse(obj: Any) -> SparseArray:
         raise interface_error(_DESCRIPTOR, "version", version, "'0.1'")
     shape = _shape_of(facts)
     if facts.get("fill") and np.any(np.asarray(arrays.get("fill_value", 1))):
-        raise Refusal(_NAME, f"the fill value is not 0; accepted: 0, as in other libraries")
+        raise Refusal(_NAME, "the fill value is not 0; accepted: 0, as in other libraries")
     return _built(_format_of(facts, len(shape)), shape, _Parts(arrays, facts.get("data_types") or {}))
 
 

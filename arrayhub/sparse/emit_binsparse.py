@@ -34,8 +34,9 @@ def arrays_of(x: Any) -> dict[str, Any]:
     """Return the arrays by their names in the specification. See `SparseArray.__binsparse__`."""
     if x.format not in FORMAT_NAMES or x.batch_ndim or x.dense_ndim or len(x.shape) != 2:
         raise Refusal(
-            "__binsparse__", f"{x.format} of shape {x.shape} is not a format of the specification; accepted: coo, csr and"
-            " csc of two dimensions. Use x.to_format('csr')"
+            "__binsparse__",
+            f"{x.format} of shape {x.shape} is not a format of the specification; accepted: coo, csr and"
+            " csc of two dimensions. Use x.to_format('csr')",
         )
     validate_export(x)
     if x._state & PADDED and has_padding(x):

@@ -104,8 +104,9 @@ def _emitter(library: str, obj: Any) -> Callable[..., Any]:
     """Return the export function of a library. Its parameters are the array, `copy`, `allow_readonly` and `matrix`."""
     if library not in RULES:
         raise Refusal(
-            library, f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
-            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy"
+            library,
+            f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
+            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy",
         )
     found: Callable[..., Any] = import_module(f"arrayhub.sparse.{library}").emit
     _emitters[library] = found

@@ -39,9 +39,10 @@ def _check_batches(shape: tuple[int, ...], batch: int, *arrays: Any) -> None:
     for array in arrays:
         if array.shape[:batch] != shape[:batch]:
             raise Refusal(
-                _NAME, f"an array of shape {array.shape} is broadcast to the batches {shape[:batch]}; accepted:"
+                _NAME,
+                f"an array of shape {array.shape} is broadcast to the batches {shape[:batch]}; accepted:"
                 f" arrays of all batches. Call jax.experimental.sparse.bcoo_update_layout(x, n_batch=0) first, which"
-                " copies. Convert a BCSR matrix by x.to_bcoo() before this call"
+                " copies. Convert a BCSR matrix by x.to_bcoo() before this call",
             )
 
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import Refusal
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
+from arrayhub._core.errors import Refusal
 from arrayhub.convert.functions import asarray
 from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.sparse.array import SparseArray

@@ -18,8 +18,9 @@ def parse(obj: Any) -> SparseArray:
     cls = name_of_type(type(obj))
     if not np.array_equal(obj.fill_value, np.zeros((), obj.dtype)):
         raise Refusal(
-            cls, f"fill_value is {obj.fill_value}; accepted: 0, the fill value of other libraries. Use x.todense(), a"
-            " dense copy"
+            cls,
+            f"fill_value is {obj.fill_value}; accepted: 0, the fill value of other libraries. Use x.todense(), a"
+            " dense copy",
         )
     shape = tuple(map(int, obj.shape))
     if hasattr(obj, "coords"):
@@ -29,8 +30,9 @@ def parse(obj: Any) -> SparseArray:
     axes = tuple(getattr(obj, "compressed_axes", None) or ())
     if obj.ndim != 2 or axes not in ((0,), (1,)):
         raise Refusal(
-            cls, f"compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
-            " with one compressed axis. Call x.asformat('coo') first, which copies"
+            cls,
+            f"compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
+            " with one compressed axis. Call x.asformat('coo') first, which copies",
         )
     name = "csr" if axes == (0,) else "csc"
     data, indices, indptr = asarray(obj.data), asarray(obj.indices), asarray(obj.indptr)

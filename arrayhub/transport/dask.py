@@ -49,10 +49,10 @@ def register_dask(client: Any = None) -> Any:
 
     Notes
     -----
-    The receiving process needs the deserializer, which `register_dask` registers in the client and its workers. In another
-    client of the cluster, dask raises "No dispatch for" the type. Call ``register_dask()`` in such a process. Once
-    `register_dask` has been called, arrayhub must be installed on every worker of the cluster, because arrays are no longer
-    sent as pickles.
+    The receiving process needs the deserializer, which `register_dask` registers in the client and its workers. In
+    another client of the cluster, dask raises "No dispatch for" the type. Call ``register_dask()`` in such a process.
+    Once `register_dask` has been called, arrayhub must be installed on every worker of the cluster, because arrays are
+    no longer sent as pickles.
 
     The elements of a received array stay in the buffer that dask received. In a writable buffer, they are moved to a
     64-byte boundary. In a read-only buffer, elements that are not aligned are copied to such a boundary.

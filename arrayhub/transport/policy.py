@@ -49,11 +49,11 @@ def _check_value(value: object, name: str, accepted: tuple[str, ...]) -> str:
 class pickling:
     """Set how arrays in device memory are pickled, for the process or for a ``with`` block.
 
-    A call applies at once, to all threads, because queues pickle in separate threads. If the result is used in a ``with``
-    statement, the end of the block removes the setting. Of several settings, the last call has precedence. Forked processes
-    inherit the settings. Other processes read the environment variables ``ARRAYHUB_PICKLING`` (`device`) and
-    ``ARRAYHUB_UNPICKLING`` (`arrive`). Memory that the host can read (shared and host USM, pinned and managed CUDA memory)
-    is always pickled as host memory.
+    A call applies at once, to all threads, because queues pickle in separate threads. If the result is used in a
+    ``with`` statement, the end of the block removes the setting. Of several settings, the last call has precedence.
+    Forked processes inherit the settings. Other processes read the environment variables ``ARRAYHUB_PICKLING``
+    (`device`) and ``ARRAYHUB_UNPICKLING`` (`arrive`). Memory that the host can read (shared and host USM, pinned and
+    managed CUDA memory) is always pickled as host memory.
 
     Parameters
     ----------

@@ -1,14 +1,14 @@
 """Memory that other processes of the machine can map, in the pickles of multiprocessing.
 
-multiprocessing sends objects to processes on the same machine. Its pickles of such memory therefore contain the location of
-the memory, and both processes share the elements. All other pickles contain the elements.
+multiprocessing sends objects to processes on the same machine. Its pickles of such memory therefore contain the
+location of the memory, and both processes share the elements. All other pickles contain the elements.
 
 There are two kinds of location:
 
-- **A file name**, of mapped files and ``multiprocessing.shared_memory``. On Linux, ``/proc/self/maps`` lists the file of
-  each mapped address. The pickle also contains the inode number, to detect a different file of the same name.
-- **A file descriptor** of ``memory="shared_memory"``, which does not have a name. multiprocessing passes the descriptor: to
-  a new process when it starts, and otherwise over a socket when the receiver reads the pickle.
+- **A file name**, of mapped files and ``multiprocessing.shared_memory``. On Linux, ``/proc/self/maps`` lists the file
+  of each mapped address. The pickle also contains the inode number, to detect a different file of the same name.
+- **A file descriptor** of ``memory="shared_memory"``, which does not have a name. multiprocessing passes the
+  descriptor: to a new process when it starts, and otherwise over a socket when the receiver reads the pickle.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ def map_segment(sent: Any, writable: bool) -> npt.NDArray[np.uint8]:
         raise
     except Exception as error:
         raise pickle.UnpicklingError(
-            f"arrayhub: the array is in shared memory, which cannot be mapped here: {type(error).__name__}: {error}. The"
-            " sender must run until the receiver has the array, and only one process can read the message; send x.copy()"
+            f"arrayhub: the array is in shared memory, which cannot be mapped here: {type(error).__name__}: {error}."
+            " The sender must run until the receiver has the array, and only one process can read the message; send"
+            " x.copy()"
         ) from error
 
 
@@ -97,8 +98,8 @@ def is_mapped(owner: object, address: int, nbytes: int) -> bool:
 def locate(address: int, nbytes: int, writable: bool) -> tuple[Any, int] | None:
     """Return the location of a range of memory, and the offset of the range, for a pickle of multiprocessing.
 
-    Return None for private (``mode="c"``) and anonymous mappings, for mappings of deleted files, and for shared memory that a
-    process started by multiprocessing sends in a message, because the memory may end with this process.
+    Return None for private (``mode="c"``) and anonymous mappings, for mappings of deleted files, and for shared memory
+    that a process started by multiprocessing sends in a message, because the memory may end with this process.
     """
     segment = segment_at(address, nbytes)
     if segment is not None:
@@ -124,13 +125,16 @@ def _may_pass_descriptors() -> bool:
 
 
 def inode_of(owner: object) -> int | None:
-    """Return the inode number of the segment that joblib may map, or None if the owners do not include such a segment."""
+    """Return the inode number of the segment that joblib may map, or None if no owner is such a segment."""
     found = _segment_or_memmap(owner)
     return os.fstat(found.descriptor).st_ino if isinstance(found, SharedSegment) and found.base is not None else None
 
 
 def is_of_descriptor(owner: object) -> bool:
-    """Return whether joblib has mapped the memory from a descriptor of another process, which may close it at any time."""
+    """Return whether joblib has mapped the memory from a descriptor of another process.
+
+    The other process may close the descriptor at any time.
+    """
     found = _segment_or_memmap(owner)
     return isinstance(found, np.memmap) and str(found.filename).startswith("/proc/")
 
@@ -153,8 +157,8 @@ def check_inode(data: object, inode: object) -> None:
     mapping = _mapping_at(data.ctypes.data, data.nbytes)
     if mapping is None or mapping[3] != inode:
         raise pickle.UnpicklingError(
-            "arrayhub: the array was in shared memory that has been freed. Keep the array until the tasks have ended, or"
-            " send x.copy()"
+            "arrayhub: the array was in shared memory that has been freed. Keep the array until the tasks have ended,"
+            " or send x.copy()"
         )
 
 

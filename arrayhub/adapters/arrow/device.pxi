@@ -160,7 +160,7 @@ cdef int check_device(Descriptor a, void* argument) except -1:
         )
     if a.flags_ & OTHER_CONTEXT and other.device_type != kDLCPU:
         raise Refusal("Arrow", "the memory belongs to a SYCL context other than the default context of its device, which the"
-                          " device interface cannot represent; call arrayhub.to_host(x)")
+                      " device interface cannot represent; call arrayhub.to_host(x)")
     return 0
 
 

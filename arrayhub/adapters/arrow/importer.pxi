@@ -208,7 +208,7 @@ cdef int check_unread(object obj) except -1:
     """Raise BufferError if the schema shows that a stream is not a dense array. Do not open the stream."""
     if record_of(obj) & ARROW_IS_LAZY:
         raise Refusal("Arrow", f"{name_of_type(type(obj))} is a query, whose result has columns; call"
-                          " arrayhub.asnested(x), which runs the query")
+                      " arrayhub.asnested(x), which runs the query")
     cdef Import owner = stated_schema(obj)
     return 0 if owner is None else check_format(&owner.schema, obj)
 

@@ -84,7 +84,9 @@ cdef str call_for(object dtype):
     if dtype.kind not in "mM":
         return ""
     unit = np.datetime_data(dtype)[0]
-    return f"arrayhub.asarray(x).astype('{dtype.kind}8[{'ns' if unit in ('ps', 'fs', 'as') else unit if unit in _FORMATS_OF_UNITS else 's'}]')"
+    if unit not in _FORMATS_OF_UNITS:
+        unit = "ns" if unit in ("ps", "fs", "as") else "s"
+    return f"arrayhub.asarray(x).astype('{dtype.kind}8[{unit}]')"
 
 
 # Formats of datetime64 and timedelta64 by NumPy's unit.
@@ -274,7 +276,7 @@ cdef int check_chunks(Tree t) except -1:
                                  ("chunks[0]", f"chunks[{k}]"), "")
         if found is not None:
             raise Refusal("Arrow", f"the chunks have several types: {found}; accepted: one type. Pass copy=True,"
-                              " which concatenates the chunks, or use x.chunks one by one")
+                          " which concatenates the chunks, or use x.chunks one by one")
     t.checked = True
     return 0
 

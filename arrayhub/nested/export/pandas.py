@@ -17,6 +17,7 @@ from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
+from arrayhub.libraries.numpy import check as check_numpy
 from arrayhub.nested.array import (
     NestedArray,
     unwrapped,
@@ -24,7 +25,6 @@ from arrayhub.nested.array import (
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.concatenate import is_in_order
 from arrayhub.nested.conform import child_nodes, for_pandas
-from arrayhub.libraries.numpy import check as check_numpy
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
