@@ -142,17 +142,17 @@ def locate_refusal(error: BaseException, path: str) -> Refusal:
     """Return the refusal of a part of an object. Its subject begins with the path to the part, such as ``x[0]``."""
     made: Any = form_of(error)
     subject = f"{path}: {made.subject}" if made.subject else path
-    located: Refusal = type(made)(subject, made.reason, made.accepted, _X.sub(path, made.call))
+    located: Refusal = type(made)(subject, made.reason, made.accepted, X_NAME.sub(path, made.call))
     if isinstance(made, _Fields) and made.hint is not None:
         located.hint = partial(_located_hint, made.hint, path)
     return located
 
 
-_X = re.compile(r"(?<![\w.'\"])x(?=[.,)\[]|$)")  # the name `x` in an expression or in a hint
+X_NAME = re.compile(r"(?<![\w.'\"])x(?=[.,)\[]|$)")  # the name `x` in an expression or in a hint
 
 
 def _located_hint(hint: Callable[[], str], path: str) -> str:
-    return _X.sub(path, hint())
+    return X_NAME.sub(path, hint())
 
 
 def relabel(error: BaseException, subject: str) -> BaseException:

@@ -36,6 +36,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import CONSUMERS, VALUES, asarray, is_array_of, offer, protocols_of_type
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.names import sparse_library
@@ -182,6 +183,10 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     if consumer == "pandas" and is_pandas(obj) and not _is_multi_index(obj):
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     array = source.array
+    if (array is None or consumer in NESTED_CONSUMERS) and is_frame(obj) and not obj.columns.is_unique:
+        renamed = "x.set_axis(range(x.shape[1]), axis=1)"
+        found = _advise(obj.set_axis(range(obj.shape[1]), axis=1), consumer, None)
+        return Verdict(consumer, CANNOT, _reason(_error_of(asnested, obj)), re.sub(r"\bx\b", renamed, found.call))
     if consumer == "scipy" and sparse_library(obj) == "scipy":
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer))  # returned unchanged, also in other formats
     if array is None:
@@ -189,7 +194,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     if isinstance(array, SparseArray):
         return _of_sparse(obj, array, consumer)
     if consumer in NESTED_CONSUMERS:
-        if isinstance(array, USMArray) and array.dtype.kind in "SUTV":
+        if isinstance(array, USMArray) and (array.dtype.kind in "SUT" or array.dtype.names is not None):
             source = _as_nested(obj, source)
         return _of_nested_consumer(obj, source, consumer)
     if consumer not in _ROWS:
@@ -251,6 +256,10 @@ def _import_source(obj: Any) -> Source:
         return _source_of_stream(obj)
     if issubclass(cls, VALUES):
         return _source_of_value(obj)
+    if issubclass(cls, dict):
+        node = attempt(_first_rows, obj)[0]
+        error = _error_of(asarray, obj)
+        return Source(node, "" if node is None else "asnested makes a table of the columns of a dict", error, None, kind="values")
     sparse, error = try_call(sparse_or_none, obj)
     if sparse is not None or error is not None and sparse_library(obj) is not None:
         return Source(sparse, refusal=error, kind="sparse")
@@ -307,6 +316,10 @@ def _first_copied(obj: Any) -> Any:
     return asnested(getattr(obj, "iloc", obj)[:LOOKED_AT] if is_pandas(obj) else obj[:LOOKED_AT])
 
 
+def _first_rows(columns: dict[Any, Any]) -> Any:
+    return asnested({name: column[:LOOKED_AT] for name, column in columns.items()})
+
+
 def _source_of_value(obj: Any) -> Source:
     why = f"a value of type {type(obj).__name__} cannot be viewed: asarray copies it through NumPy"
     dtype, refusal = attempt(dtype_of_value, obj)
@@ -316,8 +329,9 @@ def _source_of_value(obj: Any) -> Source:
         if array is not None:
             return Source(array, why)
     first = obj[:LOOKED_AT] if issubclass(type(obj), (list, tuple)) else obj
-    node = attempt(asnested, first)[0] if issubclass(type(obj), (list, tuple)) else None
+    node, refused = try_call(asnested, first) if issubclass(type(obj), (list, tuple)) else (None, None)
     error = Refusal("asarray", refusal) if refusal else _error_of(asarray, first)
+    error = refused if getattr(refused, "call", "") else error
     if node is None:
         return Source(None, refusal=error)
     return Source(node, "values do not have memory to view, so asnested copies them", error, len(obj), kind="values")
@@ -400,6 +414,8 @@ def _casts(array: Any) -> Iterator[str]:
         yield "complex64"
         return
     if dtype.kind in "mM":
+        times = [f"{dtype.kind}8[{unit}]" for unit in ("s", "ms", "us", "ns")]
+        yield from (name for name in times if np.can_cast(dtype, name) and dtype != np.dtype(name))
         yield "int64"
         return
     if dtype.kind not in "iufcV" or dtype.names is not None:
@@ -518,6 +534,12 @@ def _of_facts(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict
     if is_pandas(obj) and facts.leaf == "numbers" and node.extension is not None:  # such as periods, which are numbers
         facts.leaf = "other"
     if source.kind == "values" and (facts.leaf == "records" or facts.dtype is not None and facts.dtype.kind in "mM"):
+        if issubclass(type(obj), dict):
+            found = _of_records(None, Source(node), consumer, "arrayhub.asnested(x)")
+            copied = ("copy=True",) if _error_of(EXPORT_RULES["arrow"].check, node, False, None) else ()
+            nested = "asnested" in found.call
+            call = found.call if nested else re.sub(r"\bx\b", call_of("arrow", "x", *copied), found.call)
+            return Verdict(consumer, CANNOT, source.reason, call)
         found = advise(node, consumer, Source(node, own=True))  # lists of these elements are imported by asnested only
         call = "" if "to_list" in found.call else re.sub(r"\bx\b", "arrayhub.asnested(x)", found.call)
         return Verdict(consumer, CANNOT, source.reason, call or "arrayhub.asnested(x)")
@@ -611,7 +633,7 @@ def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) ->
     if jagged and not facts.missing_rows:
         view = "" if facts.change or source.copied else _reason(_error_of(_ROWS["torch"].check_export, proto, False))
         view = view or source.copied or (f"a copy {facts.change}" if facts.change else "")
-        arguments = ("copy=True",) if view else ()
+        arguments = ("copy=True",) if view and not issubclass(type(obj), VALUES) else ()  # values are built
         return Verdict(consumer, COPY if view else ZERO_COPY, view, call_of(consumer, "x", *arguments))
     reason = "elements are missing" if facts.missing or facts.missing_rows else "arrays need rows of equal lengths"
     if facts.missing_rows:
@@ -742,16 +764,31 @@ def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
     if isinstance(array, USMArray):
         call = ""
         for name in _casts(array):
-            if _error_of(EXPORT_RULES[consumer].check, asarray(np.empty(0, name)), True, None) is None and array.ndim == 1:
+            if _error_of(EXPORT_RULES[consumer].check, asarray(np.empty(0, name)), True, None) is None and (
+                array.ndim == 1 or _error_of(EXPORT_RULES[consumer].check, array[:0].reshape(-1), True, None) is not None
+            ):
                 call = call_of(consumer, x, f"dtype={name!r}")
                 break
         if call or issubclass(type(obj), USMArray):
             return call
+    elif _cast_of_numbers(array, consumer):
+        return call_of(consumer, x, f"dtype={_cast_of_numbers(array, consumer)!r}")
     elif str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
         return call_of(consumer, f"arrayhub.as_arrow({x}).cast('float64')", "copy=True")
     if consumer != "arrow" and not _reason(_error_of(EXPORT_RULES["arrow"].check, array, True, obj)):
         return call_of("arrow", x, *(("copy=True",) if source.copied or len(getattr(array, "chunks", "1")) > 1 else ()))
     return "x.to_list()" if issubclass(type(obj), NestedArray) else f"arrayhub.asnested({x})"
+
+
+def _cast_of_numbers(array: Any, consumer: str) -> str:
+    """Return the type to which the numbers in nested data can be cast, if a library rejects only their type, or ""."""
+    facts, check = _facts_of(array), EXPORT_RULES[consumer].check
+    if facts.leaf != "numbers" or facts.dtype.kind in "mM" or any(node.extension is not None for node in _nodes(array)):
+        return ""
+    if _error_of(check, asarray(np.empty(0, facts.dtype)), True, None) is None:
+        return ""
+    casts = _casts(asarray(np.empty(0, facts.dtype)))
+    return next((name for name in casts if _error_of(check, asarray(np.empty(0, name)), True, None) is None), "")
 
 
 def _note(array: Any, consumer: str) -> str:
@@ -856,8 +893,11 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     if "collect()" in own:
         export = consumer in NESTED_CONSUMERS
         return Verdict(consumer, CANNOT, why, call_of(consumer, own) if export else f"arrayhub.asnested({own})")
-    if own.startswith("arrayhub.") or call.startswith("arrayhub.as_"):
+    nested = call.startswith("arrayhub.asnested(") and consumer not in NESTED_CONSUMERS
+    if own.startswith("arrayhub.") or call.startswith("arrayhub.as_") or nested:
         return Verdict(consumer, CANNOT, why, own or call)
+    if call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
+        return Verdict(consumer, CANNOT, why, call)
     call = own or call
     if not call:
         return Verdict(consumer, CANNOT, why)

@@ -86,7 +86,7 @@ def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
         return node if dtype == np.bool_ else _cast(flat, dtype)
     if not (kind.chunks or kind.fields or kind.lists or kind.runs or (kind.numbers and node.meaning is None)):
         raise _cast_error(node.type, dtype)
-    if node.extension is not None and not kind.chunks:
+    if node.extension is not None and not kind.chunks and node.extension[0] != "arrow.fixed_shape_tensor":
         raise _cast_error(node.extension, dtype)
     old = list(node.chunks if kind.chunks else node.children if kind.named else (node.content,))
     skipped = index_columns(node) if kind.fields else []
@@ -171,11 +171,14 @@ def for_polars(node: Any) -> Any:
 def check_for_polars(node: Any) -> None:
     """Raise the error of `for_polars` for a node, from its types, without converting it."""
     if not isinstance(node, NestedArray):
+        if node.dtype.type is np.void and node.dtype.itemsize == 0:  # polars panics
+            raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
         _check_widths(node, node.shape[1:])
         return
     kind = kind_of(node)
     if kind.numbers:
         _check_logical(node)
+        check_for_polars(node.content[:0])
         _check_widths(node, node.content.shape[1:])
     if kind.fields:
         check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
@@ -291,6 +294,14 @@ def with_days(node: Any) -> Any:
     if kind_of(node).numbers and is_days(node.content):
         return covered(_days(node.content), node.validity, node.validity_offset)
     return rebuild(node, with_days) if kind_of(node).over_nodes else node
+
+
+def with_seconds(node: Any) -> Any:
+    """Return a view of the memory in which ``datetime64[D]`` are seconds, for a check of types: Arrow has no such days."""
+    if not isinstance(node, NestedArray):
+        return node.view("M8[s]") if is_days(node) else node
+    kind = kind_of(node)
+    return rebuild(node, with_seconds) if kind.over_nodes or kind.numbers and is_days(node.content) else node
 
 
 def is_days(array: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import form_of, reason_of, show
+from arrayhub._core.errors import X_NAME, form_of, reason_of, show
 from arrayhub.array.casting import check_common, common, microseconds, ticks
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
@@ -107,7 +107,8 @@ def _with_ndarrays(values: Sequence[Any]) -> list[Any]:
             rows.append(as_numpy(value) if _is_array_type(type(value)) else value)
         except (BufferError, TypeError) as error:
             refusal = form_of(error)
-            call = "[arrayhub.as_numpy(row, copy=True) for row in x]"
+            call = getattr(refusal, "call", "") if len(set(map(type, values))) == 1 else ""
+            call = call and f"arrayhub.asnested([{X_NAME.sub('row', call)} for row in x])"
             raise type(refusal)(f"asnested: element {len(rows)} of the list", reason_of(refusal), call=call) from error
     return rows
 

@@ -28,6 +28,9 @@ def test_suggested_call_works(name, to):
     make = SOURCES.get(name) or NESTED[name]
     explanation = ah.explain(make(), to)
     (verdict,) = explanation.verdicts
+    if to == "jax" and not explanation.call:  # without x64, jax has no type for times
+        assert verdict.verdict == "cannot" and verdict.reason
+        return
     assert str(explanation).startswith(f"call: {explanation.call}\n")
     assert made(explanation.call, make()) is not None
     if verdict.verdict == "zero-copy":
@@ -103,7 +106,7 @@ def test_verdict_reasons_state_what_a_copy_does():
     assert reason(frame) == "a copy stores its columns as one matrix"
     assert reason(pa.array([True])) == "a copy unpacks its bits"
     assert reason(pa.chunked_array([[1], [2]])) == "a copy concatenates its chunks"
-    assert reason(pa.chunked_array([["a"], ["b"]]), "awkward") == "a copy concatenates its chunks"
+    assert reason(pa.chunked_array([["a"], ["b"]]), "awkward") == "the array has 2 chunks; accepted: one"
     assert reason(pa.array([1, None]), "torch") == "elements are missing"
 
 

@@ -170,10 +170,11 @@ def test_children_of_awkward_unions_in_order_are_shared():
 
 def test_errors_of_libraries_without_unions_suggest_a_call():
     x = ah.asnested(dense())
-    with pytest.raises(BufferError, match=r"polars: unions .*as_polars\(arrayhub\.asnested\(x\)\.children\[0\]\)"):
+    with pytest.raises(ah.Refusal, match="polars: unions ") as raised:
         ah.as_polars(x)
+    assert len(eval(raised.value.call, {"arrayhub": ah, "x": x})) == len(x)
     assert ah.as_polars(x.children[0]).to_list() == [1, None]
-    with pytest.raises(BufferError, match=r"numpy: the elements have several types; use x\.children"):
+    with pytest.raises(BufferError, match=r"numpy: the elements have several types; accepted: x\.children"):
         ah.as_numpy(x, copy=True)
     with pytest.raises(TypeError, match=r"x\.children\[0\]\.fill_null\(value\)"):
         x.fill_null(0)
@@ -188,4 +189,4 @@ def test_inspection_functions_describe_unions():
     parts = re.findall(r"^  ([a-z_]+(?:\[\d\])?):", ah.debug_repr(x), re.M)
     assert set(parts) >= {"children[0]", "children[1]", "offsets", "type_codes"}
     assert ah.check(x) == [] and "union" in ah.debug_repr(x) and "<pre" in x._repr_html_()
-    assert "several types" in str(ah.explain(dense(), to="numpy"))
+    assert "elements are union[?int64, string]" in str(ah.explain(dense(), to="numpy"))

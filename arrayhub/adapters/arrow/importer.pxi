@@ -352,7 +352,8 @@ cdef int refuse_objects(Descriptor a, void* producer) except -1:
     if a.typenum_ == cnp.NPY_VOID and a.itemsize_ == sizeof(void*):
         raise TypeRefusal(
             "Arrow", f"{name_of_type(type(<object> producer))} exports addresses of Python objects",
-            "elements of an Arrow type, such as a column of numbers, strings or lists", "x.to_list()",
+            "elements of an Arrow type, such as a column of numbers, strings or lists",
+            "x.to_list()" if hasattr(<object> producer, "to_list") else "x.to_dicts()",
         )
     return 0
 

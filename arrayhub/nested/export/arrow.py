@@ -11,7 +11,7 @@ from arrayhub.nested.array import (
     NestedArray,
     is_on_host,
 )
-from arrayhub.nested.conform import is_days, with_days
+from arrayhub.nested.conform import is_days, with_days, with_seconds
 from arrayhub.nested.export.shared import device_error, export, fresh, is_chunked
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def check(array: Any, copied: bool, obj: Any) -> None:
     if not copied and not is_on_host(array):
         raise device_error(array, "pyarrow")
     if isinstance(array, NestedArray):
-        check_node(array, copied)
+        check_node(with_seconds(array) if copied else array, copied)
     elif not (copied and is_days(array)):
         need_arrow(fresh(array) if copied else array)
 
