@@ -64,7 +64,7 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
     name, source = type_name(type(obj)), hooks.import_source(obj)
     array = source.array if isinstance(source.array, USMArray) and not source.copied else None
     stream = attempt(unread, obj)[0]
-    taken, why, summary = None, source.copied, source.summary
+    taken, why, summary = None, source.copied, "" if array is not None else source.summary
     if array is not None:
         summary = _summary(array)
         taken, why = _how_imported(obj, array, name)
