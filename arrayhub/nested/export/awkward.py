@@ -185,7 +185,9 @@ _MERGED = "awkward merges children of a union whose types have a common type"
 
 
 def _dtype_error(dtype: np.dtype[Any]) -> Refusal:
-    return Refusal("awkward", f"dtype {dtype} is not supported", "NumPy's own numbers, booleans and times in native order")
+    return Refusal(
+        "awkward", f"dtype {dtype} is not supported", "NumPy's own numbers, booleans and times in native order"
+    )
 
 
 def _strided_error(x: Any) -> Refusal:
@@ -195,7 +197,9 @@ def _strided_error(x: Any) -> Refusal:
 
 def _meaning_error(node: NestedArray) -> Refusal:
     return Refusal(
-        "awkward", f"{type_name(str(node.meaning))} is not supported", "numbers, booleans, dates, and times without a zone"
+        "awkward",
+        f"{type_name(str(node.meaning))} is not supported",
+        "numbers, booleans, dates, and times without a zone",
     )
 
 

@@ -39,8 +39,9 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
         numbers = f"arrayhub.as_numpy({name}, missing='mask'), " if kind.numbers or kind.packed else ""
         parts = f"{name}[field] for each field, " if kind.fields else numbers
         raise Refusal(
-            "numpy", f"{x.null_count} of {len(x)} elements of {name} {'is' if x.null_count == 1 else 'are'} missing,"
-            f" which NumPy cannot represent. Use {parts}{name}.fill_null(value) or {name}.to_list()"
+            "numpy",
+            f"{x.null_count} of {len(x)} elements of {name} {'is' if x.null_count == 1 else 'are'} missing,"
+            f" which NumPy cannot represent. Use {parts}{name}.fill_null(value) or {name}.to_list()",
         )
     if kind.utf8:
         _need_copy(copy, "strings become NumPy's StringDType, which stores them in its own arena")
@@ -77,7 +78,8 @@ def _check_logical(x: NestedArray, library: str) -> None:
     """Raise BufferError for Arrow's logical types unless the library is NumPy, which supports some of them."""
     if library != "numpy" and kind_of(x).numbers and x.meaning is not None:
         raise Refusal(
-            library, f"{type_name(x.meaning)} is not supported",
+            library,
+            f"{type_name(x.meaning)} is not supported",
             "arrayhub.asnested(x).content, which holds the values without this type",
         )
 
@@ -86,8 +88,9 @@ def _field(field: NestedArray, name: str) -> Any:
     """Return the column of a record field, which may itself be a record."""
     if kind_of(field).utf8:
         raise Refusal(
-            "numpy", f"{name} has strings of variable length, which NumPy's records do not support. Convert the fields"
-            f" one by one, as in arrayhub.as_numpy({name}, copy=True)"
+            "numpy",
+            f"{name} has strings of variable length, which NumPy's records do not support. Convert the fields"
+            f" one by one, as in arrayhub.as_numpy({name}, copy=True)",
         )
     return _ndarray(field, True, name)
 

@@ -148,9 +148,7 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
     made = (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
     dtype = made.dtypes if made.ndim == 1 else next(iter(made.dtypes), values.dtype)
     if not copied and dtype != values.dtype:
-        raise Refusal(
-            "pandas", f"elements of {values.dtype} are not supported", f"a copy, which casts to {dtype}"
-        )
+        raise Refusal("pandas", f"elements of {values.dtype} are not supported", f"a copy, which casts to {dtype}")
     return made
 
 

@@ -104,8 +104,9 @@ def _to_polars(array: Any, copied: bool) -> Any:
         raise _polars_error(array, error) from error
     if len(series) != len(array):  # polars 2.1 loses the rows of a chunk whose lists of categories are all empty
         raise Refusal(
-            "polars", f"{len(array) - len(series)} of {len(array)} rows were lost in the import of several chunks; pass"
-            " copy=True, which concatenates them"
+            "polars",
+            f"{len(array) - len(series)} of {len(array)} rows were lost in the import of several chunks; pass"
+            " copy=True, which concatenates them",
         )
     if series.dtype != polars.Struct or series.null_count():
         return _with_order(polars, series, nested_of(array))
@@ -138,9 +139,10 @@ def _polars_error(array: Any, error: BaseException) -> BufferError:
     if zones and "time zone" in message:
         name, unit, _zone = next((part for part in zones if repr(part[2]) in message), zones[0])
         return Refusal(
-            "polars", f"the time zone of {name} is unknown to polars ({message}); accepted: names of the IANA time zone"
+            "polars",
+            f"the time zone of {name} is unknown to polars ({message}); accepted: names of the IANA time zone"
             f" database. Convert to UTC, as in arrayhub.as_polars(arrayhub.as_arrow({name}).cast(pyarrow.timestamp("
-            f"{unit!r}, 'UTC'))), or use arrayhub.as_arrow(x)"
+            f"{unit!r}, 'UTC'))), or use arrayhub.as_arrow(x)",
         )
     return Refusal("polars", f"the array was rejected ({message}). Use arrayhub.as_arrow(x), and convert the result")
 
