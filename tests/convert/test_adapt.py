@@ -87,8 +87,8 @@ def test_lists_of_numbers_are_converted_if_the_call_does_not_have_an_array():
         assert received(np.ones(1), numbers)[1] is numbers
     assert [type(x) for x in received([1.0], [0, 1], (2, 3), 4)] == [np.ndarray, np.ndarray, tuple, int]
     unchanged = [
-        (1, 2), range(3), ["a"], b"ab", [None], [None, "a"], [{"a": 1}], [slice(0, 1)], [len], [object()], [np.dtype("f4")],
-        {"a": [1, 2]}, {}, (), [(0, "a")], [["a"]], {1, 2}, [{1}], [np.dtype("f4"), 1], [[1], "a"],
+        (1, 2), range(3), ["a"], b"ab", [None], [None, "a"], [{"a": 1}], [slice(0, 1)], [len], [object()],
+        [np.dtype("f4")], {"a": [1, 2]}, {}, (), [(0, "a")], [["a"]], {1, 2}, [{1}], [np.dtype("f4"), 1], [[1], "a"],
     ]  # fmt: skip
     for value in unchanged:
         assert received(value)[0] is value and received(np.ones(1), value)[1] is value

@@ -25,7 +25,7 @@ def passed(to, value, *others, **options):
     return seen[0]
 
 
-# ------------------------------------------------------------------------------------------ arrays of the target library
+# ----------------------------------------------------------------------------------------- arrays of the target library
 
 
 def test_gradients_pass_through_functions_for_torch():
@@ -57,7 +57,8 @@ def test_functions_for_jax_can_be_transformed():
 OWN = {
     "numpy": [
         ("masked", lambda np: np.ma.masked_array([1.0, 2.0], [False, True])), ("matrix", lambda np: np.matrix([[1.0]])),
-        ("recarray", lambda np: np.rec.array([(1, 2.0)], [("a", "i4"), ("b", "f8")])), ("text", lambda np: np.array(["a"])),
+        ("recarray", lambda np: np.rec.array([(1, 2.0)], [("a", "i4"), ("b", "f8")])),
+        ("text", lambda np: np.array(["a"])),
         ("objects", lambda np: np.array([None, "a"], object)), ("big", lambda np: np.zeros(2, ">i4")),
         ("scalar", lambda np: np.array(1.0)), ("readonly", lambda np: np.broadcast_to(np.ones(1), 3)),
     ],
@@ -67,7 +68,8 @@ OWN = {
         ("jagged", lambda torch: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged)),
     ],
     "pandas": [
-        ("series", lambda pd: pd.Series([1, None], dtype="Int64")), ("frame", lambda pd: pd.DataFrame({"a": ["x"], "b": [1]})),
+        ("series", lambda pd: pd.Series([1, None], dtype="Int64")),
+        ("frame", lambda pd: pd.DataFrame({"a": ["x"], "b": [1]})),
         ("index", lambda pd: pd.Index([1, 2])), ("multi", lambda pd: pd.MultiIndex.from_tuples([(1, 2)])),
     ],
     "polars": [("frame", lambda pl: pl.DataFrame({"a": [[1], None]})), ("lazy", lambda pl: pl.LazyFrame({"a": [1]}))],
@@ -76,7 +78,8 @@ OWN = {
         ("strings", lambda pa: pa.array(["a", None])),
     ],
     "xarray": [
-        ("array", lambda xr: xr.DataArray([1.0], dims="t", coords={"t": [5]})), ("dataset", lambda xr: xr.Dataset({"a": 1})),
+        ("array", lambda xr: xr.DataArray([1.0], dims="t", coords={"t": [5]})),
+        ("dataset", lambda xr: xr.Dataset({"a": 1})),
     ],
     "awkward": [("ragged", lambda ak: ak.Array([[1], [2, 3]]))],
     "jax": [("key", lambda jax: jax.random.key(0)), ("array", lambda jax: jax.numpy.ones(2))],
@@ -293,8 +296,8 @@ def arrays():
     """Return a function for each library that creates an array of numbers."""
     made = {"numpy": np.array, "arrayhub": lambda x: ah.asarray(np.array(x))}
     for library, name in {
-        "torch": "tensor", "pyarrow": "array", "polars": "Series", "pandas": "Series", "jax.numpy": "array", "awkward": "Array",
-        "xarray": "DataArray",
+        "torch": "tensor", "pyarrow": "array", "polars": "Series", "pandas": "Series", "jax.numpy": "array",
+        "awkward": "Array", "xarray": "DataArray",
     }.items():  # fmt: skip
         module = sys.modules.get(library) or pytest.importorskip(library)
         made[library] = getattr(module, name)
@@ -307,8 +310,8 @@ def arrays():
 
 
 NAMES = [
-    "numpy", "arrayhub", "torch", "pyarrow", "polars", "pandas", "jax.numpy", "awkward", "xarray", "chunked", "booleans",
-    "big-endian", "frame", "table",
+    "numpy", "arrayhub", "torch", "pyarrow", "polars", "pandas", "jax.numpy", "awkward", "xarray", "chunked",
+    "booleans", "big-endian", "frame", "table",
 ]  # fmt: skip
 
 
@@ -368,7 +371,7 @@ def test_containers_of_own_arrays_are_passed_and_returned_unchanged():
     assert ah.adapt("numpy")(lambda x: x)(tensors) is tensors
 
 
-# ---------------------------------------------------------------------------------------------------------------- writes
+# --------------------------------------------------------------------------------------------------------------- writes
 
 
 def clip01(image, out=None):

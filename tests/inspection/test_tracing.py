@@ -38,7 +38,7 @@ def test_imports_are_recorded():
 
 
 def test_exports_are_recorded():
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     x = ah.asarray(np.arange(5.0))
     with ah.trace() as traced:
         ah.as_numpy(x)

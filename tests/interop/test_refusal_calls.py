@@ -112,7 +112,9 @@ def test_errors_of_other_classes_have_the_same_fields():
     assert isinstance(raised.value, ah.Refusal) and raised.value.reason and raised.value.call == ""
 
     class Producer:
-        __array_interface__ = {"version": 3, "shape": (2,), "typestr": "<f8", "data": (-8, False)}
+        @property
+        def __array_interface__(self):
+            return {"version": 3, "shape": (2,), "typestr": "<f8", "data": (-8, False)}
 
     with pytest.raises(ah.InterfaceError) as raised:
         ah.asarray(Producer())
@@ -122,7 +124,7 @@ def test_errors_of_other_classes_have_the_same_fields():
 
 def first_hours():
     """Return objects of new users for which an error named a call that failed, by description."""
-    pd, pa, torch = map(pytest.importorskip, ("pandas", "pyarrow", "torch"))
+    pd, pa, _ = map(pytest.importorskip, ("pandas", "pyarrow", "torch"))
     import decimal
 
     zoned = pd.Series(pd.to_datetime(["2020-01-01", None])).dt.tz_localize("UTC")

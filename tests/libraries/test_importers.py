@@ -100,7 +100,7 @@ def test_audio_is_refused_because_its_planes_are_padded(layout):
         assert "planes[i]" not in str(raised.value)
 
 
-# ------------------------------------------------------------------------------------------------------ images of Pillow
+# ----------------------------------------------------------------------------------------------------- images of Pillow
 
 MODES = ["L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "I", "F",
          "I;16", "I;16L", "I;16B", "I;16N"]  # fmt: skip

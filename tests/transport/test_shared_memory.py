@@ -191,7 +191,7 @@ METHODS = ["spawn", "fork", "forkserver"]
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
 def test_unrestorable_result_raises_in_an_executor(method):
-    """The caller gets an error, and the executor is broken, as for every pickle that cannot be loaded (cpython#79492)."""
+    """The caller gets an error, and the executor breaks, as for every pickle that cannot be loaded (cpython#79492)."""
     with (
         concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool,
         pytest.raises((pickle.UnpicklingError, concurrent.futures.process.BrokenProcessPool)),
@@ -259,7 +259,7 @@ def test_sycl_in_a_forked_child_raises():
         child_of("fork", arrayhub._unpickle, *x.__reduce_ex__(4)[1])
 
 
-# ------------------------------------------------------------------------------------------------ memory="shared_memory"
+# ----------------------------------------------------------------------------------------------- memory="shared_memory"
 
 
 def shared(n=4):
@@ -399,7 +399,7 @@ def test_shared_memory_is_released_after_its_transfers():
 
 
 def test_memory_of_a_killed_process_is_freed():
-    """The owner keeps the memory and the writes of a killed process. A segment does not have a name that could remain."""
+    """The owner keeps the memory and the writes of a killed process. A segment has a descriptor, not a name."""
     x = shared(1000)
     before = set(os.listdir("/dev/shm"))
     child = multiprocessing.get_context("spawn").Process(target=tasks.fill_and_die, args=(x, 7.0))
