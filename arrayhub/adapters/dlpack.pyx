@@ -598,8 +598,8 @@ cdef int check_types(Descriptor a) except -1:
     return check_exportable(a)
 
 
-cdef str instead_of(object dtype):
-    """Return a call that converts an array whose dtype does not have a DLPack code to one that has, or ""."""
+cdef str instead_of(Descriptor a, object dtype):
+    """Return a call that converts an array whose dtype does not have a DLPack code to one that has, or to an ndarray."""
     if dtype.kind in "mM":
         return "arrayhub.asarray(x, dtype='int64')"
     row = dtypes.by_dtype(dtype)
@@ -607,13 +607,13 @@ cdef str instead_of(object dtype):
         return "arrayhub.asarray(x).native()"
     if dtype.char in "gG":
         return f"arrayhub.asarray(x, dtype='{'float64' if dtype.char == 'g' else 'complex128'}')"
-    return ""
+    return "arrayhub.as_numpy(x)" if a.device_.device_type == kDLCPU else "arrayhub.as_numpy(x, device='cpu')"
 
 
 cdef int refuse_export(Descriptor a) except -1:
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         dtype = get_dtype(a)
-        raise Refusal("DLPack", f"dtype {dtype!r} does not have a code", call=instead_of(dtype))
+        raise Refusal("DLPack", f"dtype {dtype!r} does not have a code", call=instead_of(a, dtype))
     if a.flags_ & OTHER_CONTEXT:
         raise Refusal(
             "DLPack",
@@ -917,9 +917,13 @@ cdef int _table_allocate(DLTensor* prototype, DLManagedTensorVersioned** out, vo
 
 
 cdef tuple error_texts(object error):
-    """Return the type name and message of an exception as bytes, or general texts if its ``__str__`` raises."""
+    """Return the type name and message of an exception as bytes, or general texts if its ``__str__`` raises.
+
+    The name for a Refusal is that of its base class BufferError, which consumers know.
+    """
     try:
-        return type(error).__name__.encode(), str(error).encode("utf-8", "replace")
+        kind = "BufferError" if isinstance(error, BufferError) else type(error).__name__
+        return kind.encode(), str(error).encode("utf-8", "replace")
     except Exception:
         pass
     return b"RuntimeError", b"DLPack exchange table: managed_tensor_allocator failed"

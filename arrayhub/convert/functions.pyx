@@ -608,10 +608,11 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     to.load()
     if to is _JAX and issubclass(type(obj), VALUES):
         a = narrow_for_jax(a, to.call)
+    copied = copied or is_built(obj, to)
     if copied:
         if to.require != NULL:
             to.require()       # first, because the copy may succeed without the library
-        a = a if to is _NUMPY else transfer.native(a)      # the other libraries do not support non-native byte order
+        a = a if to is _NUMPY else transfer.native_anywhere(a)      # the other libraries do not support non-native byte order
         a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
     return to.exporter(a, copied, allow_readonly)
 
@@ -650,7 +651,7 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
     """Return `obj` as a sparse or nested array of a library, or raise `refusal`, the error of `asarray` for `obj`."""
     if to is _JAX and isinstance(obj, sys.modules["jax"].Array if "jax" in sys.modules else ()):
         return copy_own(obj, to) if copy is True else obj      # a tracer, whose type does not have an importer
-    sparse = hooks.sparse_or_none(obj)
+    sparse = hooks.sparse_or_none(obj, copy)
     if sparse is not None:
         return hooks.give_sparse(sparse, to.name, copy, allow_readonly)
     nested = None if copy is False and is_object_array(obj) else hooks.nested_or_none(obj, copy)
@@ -677,12 +678,14 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
         return give(imported, to, False, allow_readonly)
     except BufferError as error:
         refusal = error
-    if not stays(imported, to):
-        raise BufferError(
-            f"{to.name}: the memory is on {imported.device}, and only device= and copy=True move it to another device. Pass"
-            f" device={'cpu' if to.reads_host else f'{to.device_type}:0'!r} or copy=True"
-        ) from refusal
+    if not stays(imported, to) and not is_built(obj, to):      # only device= and copy=True move memory to another device
+        raise refusal
     return give(imported, to, True, allow_readonly)
+
+
+cdef bint is_built(object obj, Library to) except -1:
+    """Return whether `obj` is a list or number, which is built on the device of a library without host arrays."""
+    return not to.reads_host and issubclass(type(obj), VALUES)
 
 
 cdef bint stays(object array, Library to) except -1:
@@ -742,7 +745,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
             copy = None
     changed = change(obj, to, dtype, device)
     if changed is not obj and not (copy is True and isinstance(changed, (Descriptor, Tree)) and not stays(changed, to)):
-        copy = None
+        copy = True if is_built(obj, to) else None
     result = give(changed, to, copy, allow_readonly)
     if mask is None:
         return result
@@ -773,7 +776,7 @@ cdef object change(object obj, Library to, object dtype, object device):
     except (BufferError, TypeError) as error:
         refusal = error
     if a is None:
-        sparse = hooks.sparse_or_none(obj)
+        sparse = hooks.sparse_or_none(obj, None)
         if sparse is not None:
             return hooks.change_sparse(sparse, dtype, device)
         nested = hooks.nested_or_none(obj, None)

@@ -118,7 +118,7 @@ class Target:
             made = self._wrap(given, copy, missing)
         elif (
             found is not None and found.owner == library and given is obj and copy is not True and missing is None
-        ) and (cls is None or issubclass(type(obj), cls)):
+        ) and (library != "arrow" if cls is None else issubclass(type(obj), cls)):  # tensors of arrow become columns
             made = obj
         elif library in plugins.TAKE_MODEL and model is not None:
             made = convert_by_emit(given, library, plugins.emitter_like(library, model), copy)

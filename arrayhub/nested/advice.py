@@ -53,7 +53,6 @@ from arrayhub.nested.export import EXPORT_RULES, NESTED_CONSUMERS
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.to_device import offsets_on_host
 from arrayhub.runtimes.cuda import has_device
-from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import sparse_or_none
 from arrayhub.sparse.rules import RULES, check_export, why_copied
@@ -261,7 +260,7 @@ def _import_source(obj: Any) -> Source:
         error = _error_of(asarray, obj)
         return Source(node, "" if node is None else "asnested makes a table of the columns of a dict", error, None, kind="values")
     sparse, error = try_call(sparse_or_none, obj)
-    if sparse is not None or error is not None and sparse_library(obj) is not None:
+    if sparse is not None or error is not None and (sparse_library(obj) or root_of(cls) == "onedal"):
         return Source(sparse, refusal=error, kind="sparse")
     array, error = try_call(asarray, obj)
     if array is not None:
@@ -366,10 +365,13 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
     why = copied or _reason(_error_of(row.check_export, array, False))
     if not why:
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer, x))
+    obstacle = _obstacle_to_move(array)
+    if obstacle:
+        return Verdict(consumer, CANNOT, obstacle)
     obstacle = _obstacle_to_copy(array, consumer)
     if not obstacle:
         values = issubclass(type(obj), VALUES) and x == "x"  # values are built without copy=True
-        return Verdict(consumer, COPY, why, call_of(consumer, x, *() if values else ("copy=True",)))
+        return Verdict(consumer, COPY, why, call_of(consumer, x, *() if values else (_way_to_copy(array, consumer),)))
     if array.dtype.names is not None and array.ndim == 1:
         records = x if issubclass(type(obj), np.ndarray) else f"arrayhub.as_numpy({x})"
         call = _call_for_fields([array.dtype[name] for name in array.dtype.names], consumer, f"arrayhub.asnested({records})")
@@ -381,13 +383,22 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
     return Verdict(consumer, CANNOT, obstacle, call)
 
 
+def _way_to_copy(array: Any, consumer: str) -> str:
+    """Return the argument that requests a copy: `device` if a library needs the memory on another device, else `copy`."""
+    row = _ROWS.get(consumer, _ROWS["numpy"])
+    if array.device.type == row.device_type or row.reads_host and node_is_on_host(array):
+        return "copy=True"
+    return f"device={'cpu' if row.reads_host else f'{row.device_type}:0'!r}"
+
+
 def _obstacle_to_copy(array: Any, consumer: str) -> str:
     """Return why a library also rejects a copy of an array, or ""."""
-    if not is_host_readable(array):
-        why = _reason(_error_of(transfer.check_source, array))
-        if why:
-            return why
     return _reason(_error_of(_ROWS[consumer].check_export, _type_of_copy(array), True))
+
+
+def _obstacle_to_move(array: Any) -> str:
+    """Return why the elements of an array cannot be copied to the host, such as a missing driver, or ""."""
+    return "" if node_is_on_host(array) else _reason(_error_of(transfer.check_source, array))
 
 
 def _type_of_copy(array: Any) -> Any:
@@ -401,8 +412,8 @@ def call_with_dtype(array: Any, consumer: str, x: str, *arguments: str) -> str:
     """Return the call that casts the elements to a type that a library supports, or "" if there is none."""
     for name in _casts(array):
         if not _obstacle_to_copy(asarray(np.empty(0, name)), consumer):
-            moves = not _ROWS[consumer].reads_host or not is_host_readable(array)
-            moved = ("copy=True",) if moves and "copy=True" not in arguments else ()
+            way = _way_to_copy(array, consumer)
+            moved = (way,) if way != "copy=True" and "copy=True" not in arguments else ()
             return call_of(consumer, x, f"dtype={name!r}", *arguments, *moved)
     return ""
 
@@ -744,15 +755,10 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -
         return Verdict(consumer, ZERO_COPY, _note(array, consumer), call_of(consumer, x))
     copied = array if isinstance(array, NestedArray) else _type_of_copy(array)
     why = _reason(_error_of(rules.check, copied, True, obj))
-    if not why and not is_host_readable_node(array):
-        why = "" if isinstance(array, NestedArray) else _reason(_error_of(transfer.check_source, array))
+    why = why or _obstacle_to_move(array)
     if not why:
-        return Verdict(consumer, COPY, source.copied or obstacle, call_of(consumer, x, "copy=True"))
+        return Verdict(consumer, COPY, source.copied or obstacle, call_of(consumer, x, _way_to_copy(array, consumer)))
     return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer, x))
-
-
-def is_host_readable_node(array: Any) -> bool:
-    return isinstance(array, NestedArray) or is_host_readable(array)
 
 
 def _is_refused_without_copy(obj: Any) -> bool:
@@ -831,7 +837,8 @@ def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
         if error is not None:
             return Verdict(consumer, CANNOT, _reason(error), getattr(error, "call", ""))
         why = why_copied(x, consumer)
-        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", *(("copy=True",) if why else ())))
+        way = "device='cpu'" if RULES[consumer].host and not is_on_host(x) else "copy=True"
+        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", *((way,) if why else ())))
     why = f"it is sparse, and {consumer} does not have sparse arrays; to_dense() makes a dense copy"
     dense = asarray(np.empty((0,) * len(x.shape), x.dtype))
     return Verdict(consumer, CANNOT, why, _call_on(f"{'x' if x is obj else 'arrayhub.assparse(x)'}.to_dense()", dense, consumer))
@@ -874,7 +881,7 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
     if consumer == "xarray":
         obstacle = _reason(_error_of(_ROWS["numpy"].check_export, array, False))
         if obstacle:
-            return Verdict(consumer, COPY, obstacle, call_of(consumer, "x", "copy=True"))
+            return Verdict(consumer, COPY, obstacle, call_of(consumer, "x", _way_to_copy(array, consumer)))
     if source.copied:
         return Verdict(consumer, COPY, source.copied, call_of(consumer))
     return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
@@ -885,6 +892,11 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     why = _reason(source.refusal)
     refused = form_of(source.refusal) if source.refusal is not None else None
     call = refused.call if isinstance(refused, Refusal) else ""
+    if source.kind == "sparse" and call and root_of(type(obj)) == "onedal":
+        if consumer in RULES:
+            return Verdict(consumer, COPY, why, call_of(consumer, "x", "dtype='float32'" if consumer == "jax" else "copy=True"))
+        dense = asarray(np.empty((0, 0), attempt(requested_dtype, obj.dtype)[0]))
+        return Verdict(consumer, CANNOT, why, _call_on(f"{call}.to_dense()", dense, consumer))
     own = wrappers.expression(obj)
     if is_pandas(obj):
         subtype = getattr(getattr(obj, "dtype", None), "subtype", None)  # of sparse columns

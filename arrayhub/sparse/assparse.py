@@ -62,13 +62,10 @@ def assparse(
     if dtype is not None or device is not None:
         changed = hooks.change_sparse(obj, dtype, device)
         return assparse(changed, copy=copy if changed is obj else None, validate=validate)
-    parse = _known.get(type(obj)) or _find(type(obj))
-    x = None
     copy = check_copy(copy, "assparse")
-    if parse is not None and copy is not False and root_of(type(obj)) == "onedal":
-        parse, copy = import_module("arrayhub.sparse.onedal").parse_copy, False
-    if parse is not None:
-        x = parse(obj)
+    x = sparse_or_none(obj, copy)
+    if x is not None and root_of(type(obj)) == "onedal":
+        copy = False  # oneDAL itself has made the copy
     if x is None:
         advice = _SPARSE_COLUMNS.get(name_of_type(type(obj))) if _has_sparse_columns(obj) else None
         raise TypeError(
@@ -101,8 +98,10 @@ def _trusted(x: SparseArray, validate: Any) -> SparseArray:
     return found
 
 
-def sparse_or_none(obj: Any) -> SparseArray | None:
+def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:
     """Import an object if it is sparse. Return None for other objects.
+
+    Only tables of oneDAL are copied, unless `copy` is False.
 
     Raises
     ------
@@ -110,6 +109,8 @@ def sparse_or_none(obj: Any) -> SparseArray | None:
         As `assparse`.
     """
     parse = _known.get(type(obj)) or _find(type(obj))
+    if parse is not None and copy is not False and root_of(type(obj)) == "onedal":
+        parse = import_module("arrayhub.sparse.onedal").parse_copy
     return None if parse is None else parse(obj)
 
 

@@ -52,10 +52,13 @@ def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any 
     >>> as_scipy(torch.eye(3).to_sparse_csr()).diagonal()
     array([1., 1., 1.], dtype=float32)
     """
-    obj, copy = _changed(obj, copy, dtype, device, missing, "as_scipy")
-    if sparse_library(obj) == "scipy":
-        return obj.copy() if copy else obj
-    return give_any(obj, "scipy", copy)
+    try:
+        given, copy = _changed(obj, copy, dtype, device, missing, "as_scipy")
+        if sparse_library(given) == "scipy":
+            return given.copy() if copy else given
+        return give_any(given, "scipy", copy)
+    except (BufferError, TypeError, ValueError) as error:
+        raise hooks.complete_refusal(error, obj, "scipy")  # noqa: B904
 
 
 def _as_pydata_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
@@ -85,15 +88,13 @@ def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = 
         The library does not support this sparse array, or a copy is required and `copy` does not permit it. The message
         names the call to make instead.
     """
-    x = obj if type(obj) is SparseArray else assparse(obj)
-    emit = _emitters.get(library) or _emitter(library, obj)
     copy = check_copy(copy, f"as_{library}")
+    x = obj if type(obj) is SparseArray else assparse(obj, copy=None if copy else copy)
+    emit = _emitters.get(library) or _emitter(library, obj)
     stays = is_on_host(x) or (x.device.type == "cuda" and library in ("torch", "jax", "cupy"))
     if copy is None and not stays:
-        raise BufferError(
-            f"{library}: the memory is on {x.device}, and only device= and copy=True move it to another device. Pass"
-            " device='cpu' or copy=True"
-        )
+        reason = f"the memory is on {x.device}, and only device= and copy=True move it to another device"
+        raise Refusal(library, reason)
     conformed = conform(x, library, copy is not False)
     if copy:
         conformed = copied_besides(conformed, x)

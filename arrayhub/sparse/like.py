@@ -49,7 +49,7 @@ def sparse_like(
     unchanged = dtype is None and not copy and _is_of(obj, library, cls)
     if unchanged and (target is None or device_of(obj) == target):
         return obj
-    x = assparse(obj)
+    x = assparse(obj, copy=None if copy else copy)
     if dtype is not None:
         x = _cast(x, dtype)
     if target is not None and x.device != target:
@@ -65,7 +65,7 @@ def sparse_like(
 
 def change(obj: Any, dtype: Any, device: Any) -> Any:
     """Return a sparse object with values of `dtype` on `device`, or `obj` itself if nothing changes."""
-    x = assparse(obj)
+    x = assparse(obj, copy=None)
     changed = x if dtype is None or satisfies(x.dtype, requested_dtype(dtype)) else _cast(x, dtype)
     if device is not None and changed.device != Device(device):
         changed = changed.to_device(device)

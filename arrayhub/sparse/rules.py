@@ -131,10 +131,12 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
 def _check_kind(x: Any, rules: Rules, library: str) -> None:
     """Raise Refusal if the library does not support the format, the dimensions or the element type."""
 
+    def export(given: str, *arguments: str) -> str:
+        words = ", ".join((given, *(("'pydata_sparse'",) if library == "pydata_sparse" else ()), *arguments))
+        return f"arrayhub.{'convert' if library == 'pydata_sparse' else f'as_{library}'}({words})"
+
     def call(method: str) -> str:
-        if library == "pydata_sparse":
-            return f"arrayhub.convert(arrayhub.assparse(x).{method}, 'pydata_sparse', copy=True)"
-        return f"arrayhub.as_{library}(arrayhub.assparse(x).{method}, copy=True)"
+        return export(f"arrayhub.assparse(x).{method}", "copy=True")
 
     if x.format not in rules.formats:
         other = "to_format('coo')" if x.batch_ndim or x.dense_ndim else "to_format('csr')"
@@ -154,7 +156,8 @@ def _check_kind(x: Any, rules: Rules, library: str) -> None:
     elif library == "jax" and x.dtype.name in NARROWED and not has_x64():
         names, wider = (f"{NARROWED[x.dtype.name]}, or {x.dtype.name} with jax_enable_x64",), NARROWED[x.dtype.name]
     if names:
-        cast = f"arrayhub.as_{library}(arrayhub.like(x, x, dtype={wider!r}), copy=True)" if wider else ""
+        moved = ("device='cpu'",) if rules.host and not is_on_host(x) else ()
+        cast = export("x", f"dtype={wider!r}", *moved) if wider else ""
         raise Refusal(library, f"values of {x.dtype} are not supported", ", ".join(names), cast)
 
 

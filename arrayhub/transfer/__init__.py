@@ -377,6 +377,12 @@ def native(array, *, copy=None):
     return _engine("host").astype(host_view(array), array.dtype.newbyteorder("="))
 
 
+def native_anywhere(array):
+    """Return `array`, or a copy in native byte order. The copy of an array on a device is in host memory."""
+    swapped = array.typenum < FIRST_OWN_TYPENUM and not is_native(array.dtype)
+    return native(to_host(array) if swapped else array)
+
+
 def copy_for(array, device_type):
     """Return a copy for a library that supports host memory and `device_type`.
 

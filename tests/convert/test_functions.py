@@ -85,7 +85,8 @@ class Refuses:
         return (1, 0)
 
     def __dlpack__(self, **keywords):
-        raise BufferError(self.words["dlpack"])
+        error = self.words["dlpack"]
+        raise error if isinstance(error, BufferError) else BufferError(error)
 
 
 class RefusesTwice(Refuses):
@@ -97,7 +98,7 @@ def test_error_of_a_producer_has_one_prefix():
     with pytest.raises(BufferError, match=r"^DLPack: tests\.Refuses refuses: not now$"):
         ah.asarray(Refuses(dlpack="not now"))
     with pytest.raises(BufferError, match="^DLPack: the strides$"):
-        ah.asarray(Refuses(dlpack="DLPack: the strides"))
+        ah.asarray(Refuses(dlpack=ah.Refusal("DLPack", "the strides")))
     words = r"^asarray: all protocols of tests\.RefusesTwice failed \(DLPack: no; Arrow: it has columns\)$"
     with pytest.raises(BufferError, match=words):
         ah.asarray(RefusesTwice(dlpack="no"))

@@ -82,7 +82,7 @@ def test_copies_for_other_libraries_have_native_byte_order(library, make):
 def test_copies_for_numpy_keep_the_byte_order():
     x = np.arange(3, dtype=">i4")
     assert ah.as_numpy(x, copy=True).dtype == ah.asarray(x, copy=True).dtype == ">i4"
-    with pytest.raises(BufferError, match=r"; pass copy=True, or call arrayhub\.asarray\(x\)\.native\(\) first"):
+    with pytest.raises(BufferError, match=r"Call arrayhub\.asarray\(x\)\.native\(\)$"):
         ah.asarray(x).__dlpack__()
     assert np.from_dlpack(ah.asarray(x), copy=True).tolist() == [0, 1, 2]
 
@@ -203,11 +203,13 @@ def test_as_jax_rejects_64_bit_types_without_enable_x64(value):
 def test_error_for_types_missing_in_jax_does_not_suggest_a_copy(copy):
     pytest.importorskip("jax")
     torch = pytest.importorskip("torch")
-    with pytest.raises(BufferError, match=r"jax: .*convert the elements") as raised:
-        ah.as_jax(torch.zeros(3, dtype=torch.complex32), copy=copy)
-    assert "copy=True" not in str(raised.value)
+    x = torch.zeros(3, dtype=torch.complex32)
+    with pytest.raises(BufferError, match=r"jax: elements of type complex32 are not supported") as raised:
+        ah.as_jax(x, copy=copy)
+    assert raised.value.call == "arrayhub.as_jax(x, dtype='complex64')"
+    assert eval(raised.value.call, {"arrayhub": ah, "x": x}).dtype == "complex64"
     backwards = np.zeros(4, "f4")[::-1]
-    with pytest.raises(BufferError, match="pass copy=True"):
+    with pytest.raises(BufferError, match=r"as_jax\(x, copy=True\)"):
         ah.as_jax(backwards)
     assert ah.as_jax(backwards, copy=True).shape == (4,)
 
@@ -226,10 +228,10 @@ def test_as_numba_rejects_types_that_numba_does_not_support(dtype):
         with pytest.raises(BufferError, match="compiled functions do not support the elements") as raised:
             ah.as_numba(x, copy=copy)
     assert ah.explain(x, to="numba").verdicts[0].verdict == ("copy=True" if swapped else "cannot")
-    assert ("pass copy=True" in str(raised.value)) == swapped
-    call = re.search(r"arrayhub\.asarray\(x, dtype='\w+'\)", str(raised.value))
-    if dtype in ("f2", "g", "G"):
-        assert ah.as_numba(eval(call[0], {"arrayhub": ah, "x": x})).shape == (3,)
+    call = raised.value.call
+    assert (call == "arrayhub.as_numba(x, copy=True)") == swapped
+    if swapped or dtype in ("f2", "g", "G"):
+        assert eval(call, {"arrayhub": ah, "x": x}).shape == (3,)
 
 
 @pytest.mark.parametrize("to", ["numba", "jax", "torch", "arrow", "polars", "pandas", "awkward"])

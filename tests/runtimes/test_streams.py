@@ -188,7 +188,7 @@ CALLS = {
     "asarray": lambda x, stream: arrayhub.asarray(x, stream=stream),
     "from_dlpack": lambda x, stream: arrayhub.from_dlpack(arrayhub.asarray(x), stream=stream),
     "from_dlpack copy=": lambda x, stream: arrayhub.from_dlpack(arrayhub.asarray(x), copy=True, stream=stream),
-    "dtype=": lambda x, stream: arrayhub.asarray(x, dtype="f8", stream=stream),
+    "dtype=": lambda x, stream: arrayhub.asarray(x, dtype="i1", stream=stream),
     "device=": lambda x, stream: arrayhub.asarray(x, device="cpu", stream=stream),
     "copy=": lambda x, stream: arrayhub.asarray(x, copy=True, stream=stream),
     "to_host": lambda x, stream: arrayhub.to_host(x, stream=stream),

@@ -77,7 +77,7 @@ def test_canonical_tensor_is_exported_as_coalesced():
 
 def test_int32_coordinates_require_a_copy_for_torch():
     given = matrix("coo")
-    with pytest.raises(BufferError, match=r"int32.*accepted: int64; pass copy=None"):
+    with pytest.raises(BufferError, match=r"int32.*accepted: int64\. Call arrayhub\.as_torch\(x, copy=True\)"):
         ah.as_torch(ah.assparse(given))
     tensor = ah.as_torch(ah.assparse(given), copy=None)
     assert tensor.to_dense().tolist() == given.toarray().tolist()
@@ -205,8 +205,9 @@ def test_batches_of_torch_survive_a_round_trip():
     assert (x.batch_ndim, x.nnz, x.shape) == (1, 6, (2, 3, 3))
     assert x.to_dense().tolist() == dense.tolist()
     assert ah.as_torch(x).to_dense().tolist() == dense.tolist()
-    with pytest.raises(BufferError, match=r"batches.*x\.to_format\('coo'\)"):
+    with pytest.raises(ah.Refusal, match="batches") as raised:
         ah.as_scipy(x)
+    assert eval(raised.value.call, {"arrayhub": ah, "x": x}).toarray().tolist() == dense.tolist()
     assert ah.as_scipy(x.to_format("coo")).toarray().tolist() == dense.tolist()
 
 
@@ -249,10 +250,9 @@ def test_sparse_arrays_are_copied_to_a_sycl_device_and_back(dpctl):
     assert x.device.type == "oneapi" and x.indices.device == x.data.device
     assert x.to_host().to_dense().tolist() == given.toarray().tolist()
     assert x.to_dense().to_host().tolist() == given.toarray().tolist()
-    with pytest.raises(BufferError, match=r"x\.to_host\(\)"):
-        ah.as_scipy(x)
-    with pytest.raises(BufferError, match="device='cpu' or copy=True"):
-        ah.as_scipy(x, copy=None)
+    for copy in (False, None):
+        with pytest.raises(BufferError, match=r"Call arrayhub\.as_scipy\(x, device='cpu'\)"):
+            ah.as_scipy(x, copy=copy)
     for made in (ah.as_scipy(x, copy=True), ah.like(x, given), ah.as_scipy(x, device="cpu")):
         assert made.toarray().tolist() == given.toarray().tolist()
     assert ah.like(given, x).device == x.device

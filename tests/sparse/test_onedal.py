@@ -31,11 +31,30 @@ def test_import_of_a_table_copies_once(validate):
     assert not [event for event in events.events if event.kind == "copy"]  # oneDAL itself makes the copy
 
 
-def test_errors_for_tables_suggest_copy_if_needed():
+def test_errors_for_tables_suggest_a_copy():
     table = datatypes.to_table(matrix())
-    for call in (ah.assparse, ah.as_scipy, ah.as_torch):
-        with pytest.raises(BufferError, match="copies only; call arrayhub.assparse.x, copy=None"):
+    for call in (ah.assparse, ah.as_scipy, ah.as_torch, ah.as_jax):
+        with pytest.raises(ah.Refusal, match="copies only") as raised:
             call(table)
+        assert call.__name__ in raised.value.call
+        made = ah.assparse(eval(raised.value.call, {"arrayhub": ah, "x": table}))
+        assert np.allclose(ah.as_numpy(made.to_dense()), matrix().toarray())
+
+
+@pytest.mark.parametrize("to", ["scipy", "torch", "numpy", "jax", "arrow"])
+def test_explained_call_for_a_table_is_that_of_the_error(to):
+    table = datatypes.to_table(matrix())
+    with pytest.raises(ah.Refusal) as raised:
+        ah.convert(table, to)
+    assert raised.value.call == ah.explain(table, to).call
+    assert eval(raised.value.call, {"arrayhub": ah, "x": table}) is not None
+
+
+@pytest.mark.parametrize("copy", [None, True])
+def test_tables_are_converted_by_copies(copy):
+    table = datatypes.to_table(matrix())
+    for call in (ah.as_scipy, ah.as_torch):
+        assert ah.assparse(call(table, copy=copy)).to_dense().tolist() == matrix().toarray().tolist()
 
 
 def test_dense_tables_are_rejected():

@@ -144,7 +144,7 @@ cdef str sharing_obstacle(Descriptor a, int form):
         return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact"
     if form & TENSOR:
         return None
-    return f"byte strides {stride_tuple(a)} are not in C order, which lists require; accepted: extension=True"
+    return f"byte strides {stride_tuple(a)} are not in C order, which lists require"
 
 
 cdef object compact(object node, int form):

@@ -131,11 +131,12 @@ def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
     return column if type is None else column.cast(type)
 
 
-def need_arrow(array: Any, extension: bool = False) -> None:
+def need_arrow(array: Any, extension: bool = False, library: str = "arrow") -> None:
     """Raise Refusal if an array cannot be exported to Arrow, or if a strided array would be copied."""
     why = None if isinstance(array, NestedArray) else obstacle_of(array, extension)
     if why is not None:
-        raise Refusal("Arrow", why)
+        tensor = not extension and obstacle_of(array, True) is None
+        raise Refusal("Arrow", why, "extension=True" if tensor and library == "arrow" else "")
 
 
 def check(array: Any, copied: bool, obj: Any) -> None:

@@ -97,7 +97,7 @@ def _to_polars(array: Any, copied: bool) -> Any:
     """Return a ``polars.Series`` with the chunks of `array`, or a ``polars.DataFrame`` of records."""
     polars = needed("polars", "to create its arrays")
     array = on_host(with_days(array) if copied else array, "polars")
-    need_arrow(array)
+    need_arrow(array, library="polars")
     try:
         series = polars.Series(for_polars(array))
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:

@@ -145,7 +145,7 @@ def obstacle_of(producer, format, consumer):
     return next(found, None)
 
 
-def export(x, consumer, copy=None):
+def export(x, consumer, copy=False):
     """Convert `x` to a consumer's sparse array, and import the result as a SparseArray."""
     if consumer == "binsparse":
         return ah.assparse(Binsparse(x))
