@@ -91,7 +91,7 @@ class Refuses:
 
 class RefusesTwice(Refuses):
     def __arrow_c_array__(self, requested_schema=None):
-        raise BufferError("Arrow: it has columns")
+        raise ah.Refusal("Arrow", "it has columns")
 
 
 def test_error_of_a_producer_has_one_prefix():
