@@ -894,7 +894,8 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     call = refused.call if isinstance(refused, Refusal) else ""
     if source.kind == "sparse" and call and root_of(type(obj)) == "onedal":
         if consumer in RULES:
-            return Verdict(consumer, COPY, why, call_of(consumer, "x", "dtype='float32'" if consumer == "jax" else "copy=True"))
+            argument = "dtype='float32'" if consumer == "jax" else "copy=True"
+            return Verdict(consumer, COPY, why, call_of(consumer, "x", argument))
         dense = asarray(np.empty((0, 0), attempt(requested_dtype, obj.dtype)[0]))
         return Verdict(consumer, CANNOT, why, _call_on(f"{call}.to_dense()", dense, consumer))
     own = wrappers.expression(obj)
