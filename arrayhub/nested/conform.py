@@ -297,11 +297,11 @@ def with_days(node: Any) -> Any:
 
 
 def with_seconds(node: Any) -> Any:
-    """Return a view of the memory in which ``datetime64[D]`` are seconds, for a check of types: Arrow has no such days."""
+    """Return a view in which ``datetime64[D]`` are seconds, for checks of types, because Arrow lacks such days."""
     if not isinstance(node, NestedArray):
         return node.view("M8[s]") if is_days(node) else node
     kind = kind_of(node)
-    return rebuild(node, with_seconds) if kind.over_nodes or kind.numbers and is_days(node.content) else node
+    return rebuild(node, with_seconds) if kind.over_nodes or (kind.numbers and is_days(node.content)) else node
 
 
 def is_days(array: Any) -> bool:

@@ -1,7 +1,6 @@
 """Test `is_copy`, and the argument `copy` of each function that accepts it."""
 
 import gc
-import re
 
 import numpy as np
 import pytest
