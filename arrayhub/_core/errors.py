@@ -138,14 +138,24 @@ _FORMS: dict[type[BaseException], type[Refusal]] = {
 }
 
 
-def locate_refusal(error: BaseException, path: str) -> Refusal:
+def locate_refusal(error: BaseException, path: str) -> Any:
     """Return the refusal of a part of an object. Its subject begins with the path to the part, such as ``x[0]``."""
     made: Any = form_of(error)
-    subject = f"{path}: {made.subject}" if made.subject else path
-    located: Refusal = type(made)(subject, made.reason, made.accepted, X_NAME.sub(path, made.call))
-    if isinstance(made, _Fields) and made.hint is not None:
-        located.hint = partial(_located_hint, made.hint, path)
+    if not isinstance(made, _Fields):  # an error of a class that a producer derives from TypeError
+        return made
+    fields = [X_NAME.sub(path, field) for field in (made.subject, made.reason, made.accepted, made.call)]
+    located: Any = type(made)(*fields)
+    if fields[0] == made.subject:  # not yet a path
+        located = name_argument(located, path)
+    located.hint = made.hint and partial(_located_hint, made.hint, path)
     return located
+
+
+def name_argument(error: _Fields, name: str) -> Any:
+    """Return the same error with a name before its subject."""
+    named = type(error)(f"{name}: {error.subject}" if error.subject else name, error.reason, error.accepted, error.call)
+    named.hint = error.hint
+    return named
 
 
 X_NAME = re.compile(r"(?<![\w.'\"])x(?=[.,)\[]|$)")  # the name `x` in an expression or in a hint

@@ -521,6 +521,8 @@ cdef object raise_named(const PyUSMArrayRequest* r):
 
 cdef object named_error(const PyUSMArrayRequest* r, object error):
     """Return an exception of the same type with the argument's name as a prefix, or `error` itself if that fails."""
+    if r.name != NULL and isinstance(error, (Refusal, InterfaceError)):
+        return name_argument(error, (<bytes> r.name).decode("utf-8", "replace"))
     if r.name == NULL or len(error.args) != 1 or type(error.args[0]) is not str:
         return error
     try:

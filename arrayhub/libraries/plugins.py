@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any, NoReturn
 
-from arrayhub._core.errors import InterfaceError, first_line, name_of_type, root_of, show
+from arrayhub._core.errors import InterfaceError, Refusal, first_line, name_of_type, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.type_cache import forget_types
 from arrayhub.libraries import wrappers
@@ -361,13 +361,13 @@ def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
 
     BufferError and TypeError keep their type. Other exceptions become InterfaceError.
     """
-    kind = type(error) if type(error) in (BufferError, TypeError) else InterfaceError
+    kind = type(error) if isinstance(error, Refusal) or type(error) in (BufferError, TypeError) else InterfaceError
     _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_message_of(error)}", row.root)
 
 
 def raise_result_error(row: Wrapper, obj: Any, result: Any, error: Exception) -> NoReturn:
     """Raise an error that names `parse`, whose `result` caused `error` in `asarray`."""
-    kind = BufferError if type(error) is BufferError else InterfaceError
+    kind = type(error) if type(error) in (BufferError, Refusal) else InterfaceError
     text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_message_of(error)}"
     _raise(error, kind, text, row.root)
 
@@ -389,7 +389,8 @@ def raise_emit_error(root: str, error: Exception) -> NoReturn:
 
     BufferError, TypeError and ImportError keep their type. Other exceptions become InterfaceError.
     """
-    kind = type(error) if type(error) in (BufferError, TypeError, ImportError) else InterfaceError
+    keeps = isinstance(error, Refusal) or type(error) in (BufferError, TypeError, ImportError)
+    kind = type(error) if keeps else InterfaceError
     _raise(error, kind, f"{root}: {_words(_emitters.get(root), root)} raised {_message_of(error)}", root)
 
 

@@ -112,7 +112,7 @@ _ADVICE = (
     (lambda pa, x: pa.types.is_interval(x.type), "has months, days and nanoseconds; call {x}.to_pylist()"),
     (lambda pa, x: pa.types.is_date(x.type),
      "has dates; pass copy=True, which converts to datetime64, or view the integers: {x}.view(pyarrow.int{bits}())"),
-    (lambda pa, x: pa.types.is_temporal(x.type),
+    (lambda pa, x: pa.types.is_temporal(x.type) and not is_numpy_time(pa, x.type),
      "has a temporal type that NumPy does not have; view the integers: {x}.view(pyarrow.int{bits}())"),
     (lambda pa, x: pa.types.is_run_end_encoded(x.type), "is run-end encoded; call pyarrow.compute.run_end_decode({x})"),
     (lambda pa, x: pa.types.is_map(x.type), "is nested; use {x}.keys and {x}.items"),
@@ -130,12 +130,17 @@ cdef str advice(object obj, object reason, str x):
         without = kind_of_elements(obj, f"{x}.drop_null()")
         why = "has nulls, which a dense array cannot represent"
         if without:
-            return f"{why}; without them it {without}"
+            dates = f"{MISSING_TIMES}; " if pyarrow.types.is_date(obj.type) else ""
+            return f"{why}; {dates}without them it {without}"
         missing = f"{MISSING_TIMES if pyarrow.types.is_temporal(obj.type) else MISSING_VALUES}, or "
         fill = "" if pyarrow.types.is_nested(obj.type) else f" or {x}.fill_null(value)"
         return f"{why}; {missing}call {x}.drop_null(){fill}"
     return kind_of_elements(obj, x) or \
         f"is not dense ({reason_of(reason)}); accepted: numbers without nulls. x.buffers() returns the raw buffers"
+
+
+def is_numpy_time(pyarrow, type):
+    return pyarrow.types.is_duration(type) or pyarrow.types.is_timestamp(type) and type.tz is None
 
 
 cdef str kind_of_elements(object obj, str x):

@@ -314,7 +314,8 @@ cdef int refuse_unsafe(object tensor) except -1:
     layout = tensor.layout
     if layout is not _torch.strided:
         call = jagged_call(tensor) if layout is _torch.jagged else "arrayhub.assparse(x) instead, or x.to_dense()"
-        refusal = Refusal("torch", f"layout is {layout}", "torch.strided")
+        sparse = "arrayhub.assparse(x)" if str(layout).startswith("torch.sparse_") else ""
+        refusal = Refusal("torch", f"layout is {layout}", "torch.strided", sparse)
         refusal.hint = partial(str, f"call {call} first")
         raise refusal
     if tensor.is_meta:

@@ -131,13 +131,13 @@ def _nested_of_pandas(obj: Any) -> str | None:
         rows = missing.any(axis=1) if missing.ndim > 1 else missing
         if not objects:  # some types are converted to objects only if elements are missing
             objects = bool(rows.any()) and _gives_objects(obj, [int(rows.argmax())])
-        has_form = len(obj) > 0 and _has_form(obj) if not objects else _has_form(obj)
+        nests = (objects or len(obj) > 0) and has_form(obj)
         dense = _calls_of_frame(obj) if obj.ndim == 2 else _calls_of_column(obj, "x")
     except PASSES_ON:
         raise
     except Exception:
         return None
-    if not has_form:
+    if not nests:
         return "x.to_numpy(dtype), with a dtype that fits all elements, such as float or str" if objects else None
     speaks = any(hasattr(type(obj), name) for name in ("__arrow_c_stream__", "__arrow_array__"))
     nested = f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'})"
@@ -193,10 +193,16 @@ def _calls_of_frame(frame: Any) -> list[str]:
     return [call for k in named for call in _calls_of_column(columns[k], f"x[{show(frame.columns[k])}]")[:1]]
 
 
-def _has_form(obj: Any) -> bool:
+def has_form(obj: Any) -> bool:
     """Return whether `asnested` supports the object. Only its first rows are examined."""
-    first = obj.take(range(min(len(obj), LOOKED_AT)))
-    return bool(arrow.has_form(first if hasattr(first, "__arrow_c_stream__") else sys.modules["pandas"].Series(first)))
+    try:
+        first = obj.take(range(min(len(obj), LOOKED_AT)))
+        first = first if hasattr(first, "__arrow_c_stream__") else sys.modules["pandas"].Series(first)
+    except PASSES_ON:
+        raise
+    except Exception:
+        return False
+    return bool(arrow.has_form(first))
 
 
 def _gives_objects(obj: Any, rows: list[int]) -> bool:
@@ -262,6 +268,12 @@ def _sparse_call(obj: Any) -> str:
 
 def _dtype_of_xarray(obj: Any) -> Any:
     return obj.dtype if isinstance(obj.dtype, np.dtype) else None  # otherwise the wrapped object determines the type
+
+
+def _values_of_xarray(obj: Any) -> str:
+    if hasattr(obj, "load"):  # a Variable
+        return _XARRAY
+    return "x.data.filled(value)" if hasattr(obj.data, "filled") else "x.to_numpy()"
 
 
 _ASNUMPY = "numpy.asarray(x), a copy"
@@ -706,7 +718,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "DataArray": _XARRAY,
             "DataTree": "x['name'] for one of its variables",
             "Dataset": "x.to_array(), a copy of its variables, or x['name'] for one of them",
-            "NamedArray": _XARRAY,
+            "NamedArray": _values_of_xarray,
         },
     ),
     "zarr": dict(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, Refusal, TypeRefusal, name_of_type, root_of
-from arrayhub.libraries.wrapper_table import BUILT_IN, LOOKED_AT
+from arrayhub.libraries.wrapper_table import BUILT_IN, LOOKED_AT, has_form
 
 
 class Wrapper(NamedTuple):
@@ -169,7 +169,7 @@ def expression(obj):
     row = known(type(obj))
     advice = row.advice if row is not None else None
     if row is not None and row.root == "pandas" and callable(advice):
-        return "arrayhub.asnested(x)"  # without reading the elements
+        return "arrayhub.asnested(x)" if has_form(obj) else ""  # without reading all elements
     text = (advice(obj) if callable(advice) else advice) or ""
     ends = [k for k, c in enumerate(text) if c in ",; "] + [len(text)]
     for end in ends:

@@ -585,7 +585,8 @@ def _call_for_leaf(node: Any, consumer: str, facts: _Facts, x: str) -> str:
     """Return the call that converts elements that are not numbers to numbers, or ""."""
     if facts.leaf == "categories":
         if facts.missing:
-            return call_of(consumer, "arrayhub.as_arrow(x, copy=True).indices", "missing=-1", "copy=True")
+            codes = "arrayhub.as_arrow(x, copy=True).indices.cast('int64')"  # the codes of polars are unsigned
+            return call_of(consumer, codes, "missing=-1", "copy=True")
         return _call_on_numbers(consumer, node.chunks[0].indices, False, f"{x}.indices")
     if facts.leaf in ("decimals", "zoned", "integers"):
         target = {"decimals": "float64", "zoned": "timestamp[us]", "integers": f"int{8 * facts.dtype.itemsize}"}[facts.leaf]
