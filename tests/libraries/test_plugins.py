@@ -12,6 +12,7 @@ import children
 import native_build
 import numpy as np
 import pytest
+import torch
 
 import arrayhub as ah
 from arrayhub.libraries import plugins
@@ -265,11 +266,13 @@ def refusing(obj):
     [
         (failing, ah.InterfaceError, "failing, registered for 'board', raised ZeroDivisionError: on purpose"),
         (refusing, BufferError, "refusing, registered for 'board', raised BufferError: the values are on a board"),
+        (lambda x: ah.as_torch(x.values[::-1]), ah.Refusal, "raised Refusal: torch: negative strides"),
+        (lambda x: torch.ones(2, requires_grad=True), ah.Refusal, "Tensor: Refusal: torch: requires_grad is True"),
         (lambda x: None, ah.InterfaceError, "returned NoneType: "),
         (lambda x: 5, ah.InterfaceError, "returned int with a copy"),
         (lambda x: [1.0, 2.0], ah.InterfaceError, "returned list with a copy"),
         (lambda x: "text", ah.InterfaceError, "returned str"),
-        (lambda x: object(), ah.InterfaceError, "returned object: TypeError: asarray: <"),
+        (lambda x: object(), ah.InterfaceError, "returned object: TypeRefusal: asarray: <"),
         (lambda x: x.values.copy(), ah.InterfaceError, "returned numpy.ndarray with a copy"),
         (lambda x: x.values[: x.next()], ah.InterfaceError, "shapes"),
         (lambda x: x, ah.InterfaceError, "returned an object of the same type"),
@@ -278,7 +281,7 @@ def refusing(obj):
         (lambda x: np.ma.masked_array([1.0, 2.0], [0, 1]), ah.InterfaceError, "returned numpy.MaskedArray: TypeError"),
     ],
     ids=[
-        *("raises", "refuses", "None", "number", "list", "text", "object", "copy", "two shapes", "itself", "its type"),
+        *("raises", "refuses", "refused export", "gradient", "None", "number", "list", "text", "object", "copy", "two shapes", "itself", "its type"),
         *("calls back", "mask"),
     ],
 )
@@ -331,7 +334,7 @@ def test_types_that_unwrap_to_each_other_raise(board):
     ("emit", "copy", "error", "words"),
     [
         (failing, None, ah.InterfaceError, "failing, registered for 'board', raised ZeroDivisionError: on purpose"),
-        (refusing, None, BufferError, "refusing, registered for 'board', raised BufferError: the values"),
+        (refusing, None, ah.Refusal, "refusing, registered for 'board', raised BufferError: the values"),
         (lambda a: None, None, ah.InterfaceError, "returned NoneType"),
         (lambda a: None, True, ah.InterfaceError, "returned NoneType"),
         (lambda a: np.asarray(a), None, ah.InterfaceError, "returned numpy.ndarray"),

@@ -168,14 +168,13 @@ def test_errors_for_pandas_data_of_objects_suggest_asnested(obj):
     pytest.importorskip("pyarrow")
     with pytest.raises(TypeError):
         ah.asarray(obj.to_numpy())
-    with pytest.raises(TypeError) as raised:
+    with pytest.raises((TypeError, BufferError)) as raised:
         ah.as_torch(obj)
-    call = next(
-        call for call in ("asnested(x)", "asnested(pandas.Series(x))") if f"use arrayhub.{call}" in str(raised.value)
-    )
-    taken = ah.asnested(obj if call == "asnested(x)" else pd.Series(obj))
-    assert len(taken) == len(obj)
-    assert_refused(obj, f"arrayhub.{call}")
+    assert raised.value.call and called(raised.value.call, obj) is not None
+    with pytest.raises(TypeError) as raised:
+        ah.asarray(obj)
+    assert len(called(raised.value.call, obj)) == len(obj)
+    assert_refused(obj, "arrayhub.asnested(")
 
 
 # --------------------------------------------------------------------------------------------------- scipy and sklearn
@@ -469,7 +468,7 @@ class MaskInTheDict:
 def test_lists_with_masked_members_are_rejected(values):
     """Lists reject masked members, because NumPy would silently drop the mask."""
     for take in (ah.asarray, ah.as_numpy, lambda v: ah.zeros((2, 1, 2)).__setitem__(..., v)):
-        with pytest.raises((TypeError, ValueError), match="mask"):
+        with pytest.raises((TypeError, ValueError), match="mask is|is missing"):
             take(values)
 
 
@@ -593,7 +592,7 @@ def test_arro3_scalar_is_rejected():
     core = library("arro3.core")
     pa = library("pyarrow")
     scalar = core.Array(pa.array([1.5, 2.5]))[1]
-    with pytest.raises(TypeError, match=r"^arro3\.Scalar is not imported as an array.*pass x\.as_py\(\)"):
+    with pytest.raises(TypeError, match=r"^asarray: arro3\.Scalar is not imported as an array.*pass x\.as_py\(\)"):
         ah.asarray(scalar)
     assert ah.asarray(scalar.as_py()).shape == ()
     assert ah.asarray(core.Array(pa.array([1.5, 2.5]))).tolist() == [1.5, 2.5]

@@ -121,7 +121,7 @@ def test_dtypes_are_given_as_in_numpy(dtypes):
         (
             check_producer,
             broken_arrays.returning_none,
-            "values: make returns an object that is not an array: TypeError",
+            "values: make returns an object that is not an array: TypeRefusal",
         ),
         (check_consumer, broken_arrays.returning_none, "values: DLPack: the consumer returned None"),
     ],
