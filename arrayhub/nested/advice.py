@@ -585,7 +585,7 @@ def _call_for_leaf(node: Any, consumer: str, facts: _Facts, x: str) -> str:
     """Return the call that converts elements that are not numbers to numbers, or ""."""
     if facts.leaf == "categories":
         if facts.missing:
-            codes = "arrayhub.as_arrow(x, copy=True).indices.cast('int64')"  # the codes of polars are unsigned
+            codes = "arrayhub.as_arrow(x, copy=True).indices.cast('int32')"  # the codes of polars are unsigned
             return call_of(consumer, codes, "missing=-1", "copy=True")
         return _call_on_numbers(consumer, node.chunks[0].indices, False, f"{x}.indices")
     if facts.leaf in ("decimals", "zoned", "integers"):
