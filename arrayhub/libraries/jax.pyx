@@ -246,10 +246,6 @@ cdef int check_elements(Descriptor a) except -1:
     """Raise Refusal for an element type that jax does not have, or would narrow."""
     dtype = get_dtype(a)      # TypeError for a type that NumPy and jax do not have
     dlpack.check_types(a)
-    if a.dl_dtype_.bits < 8:
-        if not a.flags_ & PACKED:
-            raise Refusal("jax", f"elements of type {dtype} are padded to bytes, and jax imports only packed elements")
-        return 0
     name = name_of_elements(a)
     if name in NARROWED and not has_x64():
         raise Refusal("jax", f"{dtype} requires jax_enable_x64; without it the values would be narrowed to {NARROWED[name]}",

@@ -44,7 +44,9 @@ from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, 
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
 from arrayhub.inspection.values import LOOKED_AT, dtype_of_value
 from arrayhub.libraries import plugins, wrappers
+from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES
+from arrayhub.nested import matrix
 from arrayhub.nested.array import NestedArray
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
@@ -110,7 +112,7 @@ class Source:
                 return f"{self.length} * {str(x.type).partition(' * ')[2]}, which is copied"
             of_all = x.type if self.length is None else f"{self.length} * {str(x.type).partition(' * ')[2]}"
             return f"{of_all}, {x.access}, on {x.device}" + (f", in {len(x.chunks)} chunks" if kind_of(x).chunks else "")
-        return f"a value, which NumPy converts to {x.dtype}" if isinstance(x, USMArray) else "no array"
+        return f"a value, which NumPy converts to {x.dtype}" if self.copied else "no array"
 
     @property
     def how(self) -> str:
@@ -362,6 +364,11 @@ def _is_multi_index(obj: Any) -> bool:
 def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") -> Verdict:
     """Return the verdict of a library of dense arrays on a dense array, which is a fresh copy if `copied` is given."""
     row = _ROWS[consumer]
+    values = issubclass(type(obj), VALUES) and x == "x"  # values are built without copy=True
+    narrow = NARROWED.get(array.dtype.name) if values and consumer == "jax" and not has_x64() else None
+    if narrow is not None:
+        array = asarray(np.empty(array.shape, narrow))
+        copied = f"{copied}; numbers that {narrow} cannot hold are refused"
     why = copied or _reason(_error_of(row.check_export, array, False))
     if not why:
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer, x))
@@ -370,14 +377,13 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
         return Verdict(consumer, CANNOT, obstacle)
     obstacle = _obstacle_to_copy(array, consumer)
     if not obstacle:
-        values = issubclass(type(obj), VALUES) and x == "x"  # values are built without copy=True
         return Verdict(consumer, COPY, why, call_of(consumer, x, *() if values else (_way_to_copy(array, consumer),)))
     if array.dtype.names is not None and array.ndim == 1:
         records = x if issubclass(type(obj), np.ndarray) else f"arrayhub.as_numpy({x})"
         call = _call_for_fields([array.dtype[name] for name in array.dtype.names], consumer, f"arrayhub.asnested({records})")
         if call:
             return Verdict(consumer, CANNOT, obstacle, call)
-    call = call_with_dtype(array, consumer, x)
+    call = call_with_dtype(array, consumer, x, *_mask_of_nat(array.dtype))
     if not call and array.dtype.kind in "SUTOV" and not issubclass(type(obj), USMArray):
         call = "arrayhub.asnested(x)" if _error_of(asnested, np.empty((0,) * array.ndim, array.dtype)) is None else ""
     return Verdict(consumer, CANNOT, obstacle, call)
@@ -389,6 +395,11 @@ def _way_to_copy(array: Any, consumer: str) -> str:
     if array.device.type == row.device_type or row.reads_host and node_is_on_host(array):
         return "copy=True"
     return f"device={'cpu' if row.reads_host else f'{row.device_type}:0'!r}"
+
+
+def _mask_of_nat(dtype: Any) -> tuple[str, ...]:
+    """Return the argument without which integers would not show which times are NaT."""
+    return ("missing='mask'",) if dtype.kind in "mM" else ()
 
 
 def _obstacle_to_copy(array: Any, consumer: str) -> str:
@@ -410,6 +421,8 @@ def _type_of_copy(array: Any) -> Any:
 
 def call_with_dtype(array: Any, consumer: str, x: str, *arguments: str) -> str:
     """Return the call that casts the elements to a type that a library supports, or "" if there is none."""
+    if _error_of(getattr, array, "byte_strides") is not None:  # elements of less than a byte, which are packed
+        return ""
     for name in _casts(array):
         if not _obstacle_to_copy(asarray(np.empty(0, name)), consumer):
             way = _way_to_copy(array, consumer)
@@ -596,12 +609,12 @@ def _call_for_leaf(node: Any, consumer: str, facts: _Facts, x: str) -> str:
     return ""
 
 
-def _call_on_numbers(consumer: str, array: Any, missing: bool, x: str) -> str:
+def _call_on_numbers(consumer: str, array: Any, missing: bool, x: str, nan: bool = True) -> str:
     """Return the call that exports a column of numbers, with a mask or NaN for missing elements, or ""."""
     arguments = []
     if missing:
         is_float = array.dtype.kind == "f" and array.dtype.itemsize >= 4
-        arguments.append("missing='nan'" if is_float else "missing='mask'")
+        arguments.append("missing='nan'" if is_float and nan else "missing='mask'")
     if not _obstacle_to_copy(array, consumer):
         return call_of(consumer, x, *arguments, "copy=True")
     return call_with_dtype(array, consumer, x, *arguments, *(("copy=True",) if missing else ()))
@@ -616,8 +629,8 @@ def _of_numbers(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdi
             call = call_of(consumer, "x", "missing='mask'")
         return Verdict(consumer, CANNOT, "elements are missing", call)
     if own_dates(obj, facts) and consumer != "numpy":
-        found = _of_dense(None, proto, "", consumer, "arrayhub.as_numpy(x, copy=True)")
-        return Verdict(consumer, CANNOT, "date32 is not supported", found.call)
+        call = call_with_dtype(proto, consumer, "arrayhub.as_numpy(x, copy=True)")
+        return Verdict(consumer, CANNOT, "date32 is not supported", call)
     if facts.change or source.copied:
         why = _obstacle_to_copy(proto, consumer)
         if not why:
@@ -654,7 +667,9 @@ def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) ->
         return Verdict(consumer, CANNOT, reason, call_of(consumer, x, "copy=True"))
     if facts.lists > (2 if consumer == "torch" and not facts.missing else 1) or facts.missing_rows and facts.lists > 1:
         return Verdict(consumer, CANNOT, reason, "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)")
-    call = _call_on_numbers(consumer, proto, facts.missing, "row") if numbers else call_of(consumer, "row", "copy=True")
+    days = facts.array is None and proto.dtype.kind == "M" and not facts.missing  # only NumPy's export converts date32
+    row = "arrayhub.as_numpy(row, copy=True)" if days and consumer != "numpy" else "row"
+    call = _call_on_numbers(consumer, proto, facts.missing, row) if numbers else call_of(consumer, "row", "copy=True")
     if facts.lists == 2:
         call = call_of(consumer, "row", "copy=True")
     call = f"[{call} for row in {x}]" if call else ""
@@ -694,23 +709,50 @@ def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
             facts.missing &= not isinstance(dtype, np.dtype)
     rows = any(chunk.validity is not None and chunk.null_count for chunk in node.chunks)
     odd = next((name for name, f in zip(names, fields, strict=True) if f.leaf != "numbers" or f.lists or f.rows), None)
-    structured = consumer == "numpy" and issubclass(type(obj), NestedArray)
+    own = issubclass(type(obj), NestedArray)
+    structured = consumer == "numpy" and own
     if odd is None and fields:
         common = _common_type([facts.dtype for facts in fields])
         missing = rows or any(facts.missing for facts in fields)
         if common is not None:
             proto = asarray(np.empty(0, common))
+            lost, unknown = ("", "") if structured else _why_lost(source, common)
+            if lost:
+                records = call_of(consumer, x, "copy=True") if consumer == "numpy" and not missing else ""
+                call = records or _by_field(consumer, x, fields, names)
+                return Verdict(consumer, CANNOT, lost, call or "arrayhub.asnested(x)")
             if missing:
-                call = _call_on_numbers(consumer, proto, True, "x") if not structured else ""
+                # missing='nan' converts integers to float64
+                floats = np.result_type(*(f.dtype if f.dtype.kind == "f" else np.dtype("f8") for f in fields))
+                nan = not _obstacle_to_copy(asarray(np.empty(0, floats)), consumer)
+                call = "" if structured else _call_on_numbers(consumer, proto, True, "x", nan)
                 return Verdict(consumer, CANNOT, "elements are missing", call or _by_field(consumer, x, fields, names))
             why = "" if structured else _obstacle_to_copy(proto, consumer)
             if not why:
-                change = "a copy stores its columns as one matrix"
+                change = f"a copy stores its columns as one matrix{unknown}"
                 return Verdict(consumer, COPY, source.copied or change, call_of(consumer, "x", "copy=True"))
-            return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x"))
+            mask = _mask_of_nat(common) if is_pandas(obj) else ()
+            return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x", *mask))
     why = "columns do not have a common type" if odd is None else f"column {odd!r} does not consist of numbers"
     call = _by_field(consumer, x, fields, names) if not rows else ""
-    return Verdict(consumer, CANNOT, why, call or ("x.to_list()" if x == "x" else "arrayhub.asnested(x)"))
+    return Verdict(consumer, CANNOT, why, call or ("x.to_list()" if own else "arrayhub.asnested(x)"))
+
+
+def _why_lost(source: Source, common: Any) -> tuple[str, str]:
+    """Return why the common type of a table cannot represent a value, or "", and a note for a table that is too long."""
+    columns = dict(zip(source.array.field_names, source.array.children, strict=True))
+    dtypes = {name: _facts_of(column).dtype for name, column in columns.items()}
+    doubtful = [name for name, dtype in dtypes.items() if matrix.may_lose(dtype, common)]
+    if not doubtful or not node_is_on_host(source.array):
+        return "", ""
+    if max(len(source.array), source.length or 0) > LOOKED_AT:
+        return "", f"; OverflowError if {common} cannot represent a value of {', '.join(map(repr, doubtful))}"
+    for name in doubtful:
+        column = attempt(matrix.dense_column, name, columns[name], "to_dense")[0]
+        why = "" if column is None else matrix.why_lost(dense_as_numpy(column), common)
+        if why:
+            return f"column {name!r}: {why}", ""
+    return "", ""
 
 
 def _by_field(consumer: str, x: str, fields: list[_Facts], names: tuple[str, ...]) -> str:

@@ -11,10 +11,10 @@ from arrayhub._core.errors import (
     PASSES_ON,
     Refusal,
     first_line,
-    form_of,
     name_of_type,
     needed,
     reason_of,
+    relabel,
     root_of,
     show,
 )
@@ -156,7 +156,11 @@ def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | N
         The common type of the columns would round an integer, or a time exceeds its range.
     """
     if is_frame(obj):
-        return from_frame(obj), True
+        try:
+            return from_frame(obj), True
+        except Refusal as error:
+            error.call = _nested_import_of(obj)
+            raise
     if not is_column(obj) and not is_awkward(obj):
         return None
     try:
@@ -174,7 +178,16 @@ def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | N
     try:
         return column.to_dense(copy=True), True
     except (BufferError, TypeError, ValueError) as error:
-        raise type(form_of(error))(name_of_type(type(obj)), reason_of(error)) from None
+        made = relabel(error, name_of_type(type(obj)))
+        if isinstance(made, Refusal):
+            made.call = _nested_import_of(obj)
+        raise made from None
+
+
+def _nested_import_of(obj: Any) -> str:
+    """Return the call that imports a table, or "" if it is a NestedArray or `asnested` refuses it."""
+    own = issubclass(type(obj), NestedArray)
+    return "" if own or hooks.import_source(obj).array is None else "arrayhub.asnested(x)"
 
 
 def has_variable_length(node: NestedArray) -> bool:

@@ -66,7 +66,7 @@ def from_frame(frame: Any) -> Any:
         except PASSES_ON:
             raise
         except (BufferError, TypeError, ValueError) as error:
-            raise _column_error(type(form_of(error)), "asarray", name, reason_of(error)) from error
+            raise _error_of_column(error, "asarray", name) from error
         columns.append((name, _checked(name, column, "asarray")))
     return matrix(columns, len(frame), "asarray")
 
@@ -79,7 +79,7 @@ def dense_column(name: Any, field: Any, call: str) -> Any:
     try:
         column = node.to_dense(copy=None)
     except (BufferError, ValueError) as error:
-        raise _column_error(type(form_of(error)), call, name, reason_of(error)) from None
+        raise _error_of_column(error, call, name) from None
     return _checked(name, column, call)
 
 
@@ -91,6 +91,12 @@ def _checked(name: Any, column: Any, call: str) -> Any:
             Refusal, call, name, f"elements are of dtype {column.dtype}", "numbers, or times in all columns"
         )
     return column
+
+
+def _error_of_column(error: BaseException, call: str, name: Any) -> Exception:
+    made = form_of(error)
+    fields = (made.reason, made.accepted) if isinstance(made, Refusal) else (reason_of(error),)
+    return _column_error(type(made), call, name, *fields)
 
 
 def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepted: str = "") -> Exception:
@@ -113,7 +119,7 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     rows = np.empty((length, len(columns)), dtype)
     for k, (name, column) in enumerate(columns):
         values = as_numpy(unwrapped(nested_of(column)))
-        why = _why_lost(values, dtype)
+        why = why_lost(values, dtype)
         if why:
             advice = f"Cast the column first, or call arrayhub.asarray(x[{name!r}], copy=None) for the column"
             raise _column_error(OverflowError, call, name, f"{why}. {advice}")
@@ -121,13 +127,20 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     return asarray(rows)
 
 
-def _why_lost(values: Any, dtype: Any) -> str:
+def may_lose(dtype: Any, common: Any) -> bool:
+    """Return whether the common type of a table may be unable to represent values of a column of type `dtype`."""
+    return (dtype.kind in "iu" and common.kind in "fc") or (common.kind in "mM" and dtype != common)
+
+
+def why_lost(values: Any, dtype: Any) -> str:
     """Return why the common type `dtype` cannot represent all values of a column, or "" if it can."""
-    if values.dtype.kind in "iu" and dtype.kind in "fc":
+    if not may_lose(values.dtype, dtype):
+        return ""
+    if dtype.kind in "fc":
         lost = casting.rounded(values, dtype)
         if lost is not None:
             return f"{lost} would be rounded to the common type {dtype}; accepted: integers that {dtype} represents"
-    if dtype.kind in "mM" and values.dtype != dtype and not casting.keeps_times(values, dtype):
+    elif not casting.keeps_times(values, dtype):
         return f"a time exceeds the range of the common type {dtype}; accepted: times that {dtype} represents"
     return ""
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from arrayhub._core.copying import check_copy
 from arrayhub._core.errors import Refusal, TypeRefusal, reason_of
+from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import type_name
 from arrayhub.array.usm_array import USMArray
@@ -103,7 +104,7 @@ def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
     try:
         array = numpy_from(x, bool(copy))
     except BufferError as error:
-        raise TypeRefusal("numpy", reason_of(error), call="arrayhub.as_numpy(x, copy=True)") from error
+        raise TypeRefusal("numpy", reason_of(error), call=hooks.advise(x, "numpy").call) from error
     return array if dtype is None else array.astype(dtype, copy=False)
 
 

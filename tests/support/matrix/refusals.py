@@ -137,7 +137,7 @@ REFUSALS = [
         "DLPack does not have codes for extended precision, dates, strings, records or non-native byte order",
     ),
     Refusal(
-        ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy|jax imports only packed elements",
+        ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy|are not supported",
         "elements of less than a byte are padded; the library requests legacy DLPack capsules, which lack a flag for"
         " padding",
     ),
