@@ -55,6 +55,7 @@ from arrayhub.nested.export import EXPORT_RULES, NESTED_CONSUMERS
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.to_device import offsets_on_host
 from arrayhub.runtimes.cuda import has_device
+from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import sparse_or_none
 from arrayhub.sparse.rules import RULES, check_export, why_copied
@@ -392,7 +393,8 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
 def _way_to_copy(array: Any, consumer: str) -> str:
     """Return the argument that requests a copy: `device` if a library needs the memory on another device, else `copy`."""
     row = _ROWS.get(consumer, _ROWS["numpy"])
-    if array.device.type == row.device_type or row.reads_host and node_is_on_host(array):
+    on_host = node_is_on_host(array) if isinstance(array, NestedArray) else is_host_readable(array)
+    if array.device.type == row.device_type or (row.reads_host and on_host):
         return "copy=True"
     return f"device={'cpu' if row.reads_host else f'{row.device_type}:0'!r}"
 
