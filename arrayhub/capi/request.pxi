@@ -49,7 +49,7 @@ import numpy
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import Device
-from arrayhub._core.errors import PASSES_ON, dimensions, root_of, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal, dimensions, name_argument, root_of, show
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES

@@ -19,7 +19,7 @@ from arrayhub.runtimes cimport sycl
 
 from arrayhub.convert import functions
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import InterfaceError, Refusal, interface_error, name_argument, show
+from arrayhub._core.errors import interface_error, show
 
 include "request.pxi"
 include "spec.pxi"

@@ -72,7 +72,8 @@ class Source:
     Attributes
     ----------
     array : USMArray, NestedArray, SparseArray or None
-        A view of the object, or if `copied` is not "", an array of the same type. None if no function imports the object.
+        A view of the object, or if `copied` is not "", an array of the same type. None if no function imports the
+        object.
     copied : str
         Why the import copies the object, or "".
     refusal : Exception or None
@@ -112,7 +113,8 @@ class Source:
             if self.copied:
                 return f"{self.length} * {str(x.type).partition(' * ')[2]}, which is copied"
             of_all = x.type if self.length is None else f"{self.length} * {str(x.type).partition(' * ')[2]}"
-            return f"{of_all}, {x.access}, on {x.device}" + (f", in {len(x.chunks)} chunks" if kind_of(x).chunks else "")
+            chunks = f", in {len(x.chunks)} chunks" if kind_of(x).chunks else ""
+            return f"{of_all}, {x.access}, on {x.device}{chunks}"
         return f"a value, which NumPy converts to {x.dtype}" if self.copied else "no array"
 
     @property
@@ -121,7 +123,8 @@ class Source:
         if isinstance(self.array, SparseArray):
             return "it is a SparseArray" if self.own else "assparse imports it; asarray returns dense arrays only"
         through = "" if self.array.protocol == "constructed" else f" through {self.array.protocol}"
-        how = f"it is a NestedArray{through and f', imported{through}'}" if self.own else f"asnested imports it{through}"
+        imported = through and f", imported{through}"
+        how = f"it is a NestedArray{imported}" if self.own else f"asnested imports it{through}"
         return f"{how}; asarray returns dense arrays only"
 
     @property
@@ -261,7 +264,8 @@ def _import_source(obj: Any) -> Source:
     if issubclass(cls, dict):
         node = attempt(_first_rows, obj)[0]
         error = _error_of(asarray, obj)
-        return Source(node, "" if node is None else "asnested makes a table of the columns of a dict", error, None, kind="values")
+        why = "" if node is None else "asnested makes a table of the columns of a dict"
+        return Source(node, why, error, None, kind="values")
     sparse, error = try_call(sparse_or_none, obj)
     if sparse is not None or error is not None and (sparse_library(obj) or root_of(cls) == "onedal"):
         return Source(sparse, refusal=error, kind="sparse")
@@ -287,7 +291,8 @@ def _rows_of(obj: Any) -> Any:
     columns = [obj.iloc[:, k] for k in range(min(obj.shape[1], LOOKED_AT))] if obj.ndim == 2 else [obj]
     rows = [*range(LOOKED_AT)]
     for column in columns:
-        if not isinstance(column.dtype, np.dtype) or column.dtype.kind in "mM":  # NumPy's NaN and objects are values here
+        # NumPy's NaN and objects are values here.
+        if not isinstance(column.dtype, np.dtype) or column.dtype.kind in "mM":
             missing = np.asarray(column.isna())
             rows += [int(missing.argmax())] if missing.any() and missing.argmax() >= LOOKED_AT else []
     if len(rows) == LOOKED_AT:
@@ -307,7 +312,7 @@ def _source_of_stream(obj: Any) -> Source:
 
 
 def _first_copied(obj: Any) -> Any:
-    """Return a copy of the first elements of an object that `asnested` copies. The elements of ndarrays are not read."""
+    """Return a copy of the first elements of an object that `asnested` copies. Elements of ndarrays are not read."""
     if is_arrow_scalar(type(obj)):
         return asnested(obj)
     if issubclass(type(obj), np.ndarray):
@@ -350,9 +355,9 @@ def _as_nested(obj: Any, source: Source) -> Source:
 
 
 def _depth(values: Any) -> int:
-    return 1 + _depth(values[0]) if isinstance(values, (list, tuple, range)) and len(values) else 1 if isinstance(
-        values, (list, tuple, range)
-    ) else getattr(values, "ndim", 0)
+    if not isinstance(values, (list, tuple, range)):
+        return getattr(values, "ndim", 0)
+    return 1 + _depth(values[0]) if len(values) else 1
 
 
 def _is_multi_index(obj: Any) -> bool:
@@ -381,7 +386,8 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
         return Verdict(consumer, COPY, why, call_of(consumer, x, *() if values else (_way_to_copy(array, consumer),)))
     if array.dtype.names is not None and array.ndim == 1:
         records = x if issubclass(type(obj), np.ndarray) else f"arrayhub.as_numpy({x})"
-        call = _call_for_fields([array.dtype[name] for name in array.dtype.names], consumer, f"arrayhub.asnested({records})")
+        dtypes = [array.dtype[name] for name in array.dtype.names]
+        call = _call_for_fields(dtypes, consumer, f"arrayhub.asnested({records})")
         if call:
             return Verdict(consumer, CANNOT, obstacle, call)
     call = call_with_dtype(array, consumer, x, *_mask_of_nat(array.dtype))
@@ -391,7 +397,7 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
 
 
 def _way_to_copy(array: Any, consumer: str) -> str:
-    """Return the argument that requests a copy: `device` if a library needs the memory on another device, else `copy`."""
+    """Return the argument that requests a copy: `device` if a library needs memory on another device, else `copy`."""
     row = _ROWS.get(consumer, _ROWS["numpy"])
     on_host = node_is_on_host(array) if isinstance(array, NestedArray) else is_host_readable(array)
     if array.device.type == row.device_type or (row.reads_host and on_host):
@@ -604,10 +610,13 @@ def _call_for_leaf(node: Any, consumer: str, facts: _Facts, x: str) -> str:
             return call_of(consumer, codes, "missing=-1", "copy=True")
         return _call_on_numbers(consumer, node.chunks[0].indices, False, f"{x}.indices")
     if facts.leaf in ("decimals", "zoned", "integers"):
-        target = {"decimals": "float64", "zoned": "timestamp[us]", "integers": f"int{8 * facts.dtype.itemsize}"}[facts.leaf]
-        dtype = np.dtype({"decimals": "f8", "zoned": "M8[us]", "integers": f"i{facts.dtype.itemsize}"}[facts.leaf])
+        target, dtype = {
+            "decimals": ("float64", "f8"),
+            "zoned": ("timestamp[us]", "M8[us]"),
+            "integers": (f"int{8 * facts.dtype.itemsize}", f"i{facts.dtype.itemsize}"),
+        }[facts.leaf]
         cast = f"arrayhub.as_arrow(x).cast({target!r})"
-        return _call_on_numbers(consumer, asarray(np.empty(0, dtype)), facts.missing, cast)
+        return _call_on_numbers(consumer, asarray(np.empty(0, np.dtype(dtype))), facts.missing, cast)
     return ""
 
 
@@ -627,7 +636,8 @@ def _of_numbers(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdi
     proto = asarray(np.empty(0, facts.dtype)) if facts.array is None else facts.array
     if facts.missing:
         call = _call_on_numbers(consumer, proto, True, "x")
-        if consumer == "numpy" and not facts.change and not source.copied and call.endswith("missing='mask', copy=True)"):
+        is_view = not facts.change and not source.copied
+        if consumer == "numpy" and is_view and call.endswith("missing='mask', copy=True)"):
             call = call_of(consumer, "x", "missing='mask'")
         return Verdict(consumer, CANNOT, "elements are missing", call)
     if own_dates(obj, facts) and consumer != "numpy":
@@ -668,7 +678,8 @@ def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) ->
     if jagged:
         return Verdict(consumer, CANNOT, reason, call_of(consumer, x, "copy=True"))
     if facts.lists > (2 if consumer == "torch" and not facts.missing else 1) or facts.missing_rows and facts.lists > 1:
-        return Verdict(consumer, CANNOT, reason, "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)")
+        call = "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
+        return Verdict(consumer, CANNOT, reason, call)
     days = facts.array is None and proto.dtype.kind == "M" and not facts.missing  # only NumPy's export converts date32
     row = "arrayhub.as_numpy(row, copy=True)" if days and consumer != "numpy" else "row"
     call = _call_on_numbers(consumer, proto, facts.missing, row) if numbers else call_of(consumer, "row", "copy=True")
@@ -777,19 +788,22 @@ def _common_type(dtypes: list[Any]) -> Any:
     return attempt(np.result_type, *dtypes)[0]
 
 
-# ------------------------------------------------------------------------------------------- to libraries of nested arrays
+# ---------------------------------------------------------------------------------------- to libraries of nested arrays
 
 
 def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -> Verdict:
     rules, array = EXPORT_RULES[consumer], source.array
-    if isinstance(array, USMArray) and not source.copied and is_column(obj) and array is not obj:  # with its Arrow type, such as bool8
+    # with the Arrow type of the column, such as bool8
+    if isinstance(array, USMArray) and not source.copied and is_column(obj) and array is not obj:
         node = attempt(asnested, obj, copy=VIEW)[0]
         array = array if node is None else node
     if isinstance(array, USMArray) and array.ndim == 0:
         one = attempt(asarray, np.empty(0, array.dtype))[0]
         instead = f"arrayhub.asarray({x}).reshape(-1)"
         found = None if one is None else _of_nested_consumer(one, Source(one), consumer, instead)
-        call = "" if found is None else call_of(consumer, instead, "copy=True") if found.verdict != CANNOT else found.call
+        call = "" if found is None else found.call
+        if found is not None and found.verdict != CANNOT:
+            call = call_of(consumer, instead, "copy=True")
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
     obstacle = _reason(_error_of(rules.check, array, False, obj))
     if not obstacle:
@@ -815,8 +829,9 @@ def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
     if isinstance(array, USMArray):
         call = ""
         for name in _casts(array):
-            if _error_of(EXPORT_RULES[consumer].check, asarray(np.empty(0, name)), True, None) is None and (
-                array.ndim == 1 or _error_of(EXPORT_RULES[consumer].check, array[:0].reshape(-1), True, None) is not None
+            check = EXPORT_RULES[consumer].check
+            if _error_of(check, asarray(np.empty(0, name)), True, None) is None and (
+                array.ndim == 1 or _error_of(check, array[:0].reshape(-1), True, None) is not None
             ):
                 call = call_of(consumer, x, f"dtype={name!r}")
                 break
@@ -886,7 +901,8 @@ def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
         return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", *((way,) if why else ())))
     why = f"it is sparse, and {consumer} does not have sparse arrays; to_dense() makes a dense copy"
     dense = asarray(np.empty((0,) * len(x.shape), x.dtype))
-    return Verdict(consumer, CANNOT, why, _call_on(f"{'x' if x is obj else 'arrayhub.assparse(x)'}.to_dense()", dense, consumer))
+    instead = f"{'x' if x is obj else 'arrayhub.assparse(x)'}.to_dense()"
+    return Verdict(consumer, CANNOT, why, _call_on(instead, dense, consumer))
 
 
 def _call_on(x: str, array: Any, consumer: str) -> str:

@@ -83,7 +83,6 @@ def test_tensors_with_a_state_that_memory_lacks_are_rejected(via):
 
 
 def count_wrong_answers(via):
-    import re
     import warnings
 
     warnings.simplefilter("ignore")  # torch's prototypes warn when they are created
@@ -184,6 +183,8 @@ def test_error_for_a_type_that_torch_cannot_convert_suggests_a_working_call(dtyp
         ah.as_torch(x)
     given = eval(raised.value.call, {"arrayhub": ah, "x": x})
     if x.dtype.names:
-        assert {key: column.tolist() for key, column in given.items()} == {key: x[key].tolist() for key in x.dtype.names}
+        assert {key: column.tolist() for key, column in given.items()} == {
+            key: x[key].tolist() for key in x.dtype.names
+        }
     else:
         assert given.to_list() == x.tolist()
