@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest

@@ -267,7 +267,7 @@ def _import_source(obj: Any) -> Source:
         why = "" if node is None else "asnested makes a table of the columns of a dict"
         return Source(node, why, error, None, kind="values")
     sparse, error = try_call(sparse_or_none, obj)
-    if sparse is not None or error is not None and (sparse_library(obj) or root_of(cls) == "onedal"):
+    if sparse is not None or (error is not None and (sparse_library(obj) or root_of(cls) == "onedal")):
         return Source(sparse, refusal=error, kind="sparse")
     array, error = try_call(asarray, obj)
     if array is not None:
@@ -553,7 +553,7 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
         instead = "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
         found = Verdict(consumer, CANNOT, found.reason, instead)
     device = source.array.device
-    if device.type == "cpu" or facts.leaf == "numbers" and not facts.lists:
+    if device.type == "cpu" or (facts.leaf == "numbers" and not facts.lists):
         return found
     call = re.sub(r"\bx\b", "arrayhub.asnested(x, copy=True)", found.call)
     return Verdict(consumer, CANNOT, f"the memory is on {device}, and only NestedArrays are exported from there", call)
@@ -565,7 +565,7 @@ def _of_facts(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict
     x = "arrayhub.asnested(x, copy=True)" if len(node.chunks) > 1 else "x" if own else "arrayhub.asnested(x)"
     if is_pandas(obj) and facts.leaf == "numbers" and node.extension is not None:  # such as periods, which are numbers
         facts.leaf = "other"
-    if source.kind == "values" and (facts.leaf == "records" or facts.dtype is not None and facts.dtype.kind in "mM"):
+    if source.kind == "values" and (facts.leaf == "records" or (facts.dtype is not None and facts.dtype.kind in "mM")):
         if issubclass(type(obj), dict):
             found = _of_records(None, Source(node), consumer, "arrayhub.asnested(x)")
             copied = ("copy=True",) if _error_of(EXPORT_RULES["arrow"].check, node, False, None) else ()
@@ -583,7 +583,9 @@ def _of_facts(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict
     if facts.leaf == "numbers" and not facts.lists:
         return _of_numbers(obj, source, consumer, facts)
     call, why = "", f"elements are {_WORDS.get(facts.leaf, str(node.type).partition(' * ')[2])}"
-    if facts.lists and (facts.leaf == "numbers" or facts.leaf == "strings" and not facts.rows and consumer == "numpy"):
+    if facts.lists and (
+        facts.leaf == "numbers" or (facts.leaf == "strings" and not facts.rows and consumer == "numpy")
+    ):
         return _of_lists(obj, source, consumer, facts, x)
     if not facts.lists and not facts.rows:
         call = _call_for_leaf(node, consumer, facts, x)
@@ -677,7 +679,9 @@ def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) ->
         x = f"{x}.fill_null([])"
     if jagged:
         return Verdict(consumer, CANNOT, reason, call_of(consumer, x, "copy=True"))
-    if facts.lists > (2 if consumer == "torch" and not facts.missing else 1) or facts.missing_rows and facts.lists > 1:
+    if facts.lists > (2 if consumer == "torch" and not facts.missing else 1) or (
+        facts.missing_rows and facts.lists > 1
+    ):
         call = "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
         return Verdict(consumer, CANNOT, reason, call)
     days = facts.array is None and proto.dtype.kind == "M" and not facts.missing  # only NumPy's export converts date32
@@ -752,7 +756,7 @@ def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
 
 
 def _why_lost(source: Source, common: Any) -> tuple[str, str]:
-    """Return why the common type of a table cannot represent a value, or "", and a note for a table that is too long."""
+    """Return why the common type of a table cannot represent a value, or "", and a note for a table that is long."""
     columns = dict(zip(source.array.field_names, source.array.children, strict=True))
     dtypes = {name: _facts_of(column).dtype for name, column in columns.items()}
     doubtful = [name for name, dtype in dtypes.items() if matrix.may_lose(dtype, common)]

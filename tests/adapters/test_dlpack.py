@@ -609,7 +609,8 @@ def test_negative_strides_are_only_exported_as_a_copy(view, version):
             x.__dlpack__(max_version=version, **keywords)
     copy = arrayhub.asarray(x.__dlpack__(max_version=version, copy=True), copy=None)
     assert np.array_equal(np.asarray(copy), view)
-    assert arrayhub.asarray(BASE[:1])[::-1].__dlpack__(max_version=version)  # a dimension of length 1 does not have a step
+    # A dimension of length 1 does not have a step.
+    assert arrayhub.asarray(BASE[:1])[::-1].__dlpack__(max_version=version)
 
 
 @both

@@ -289,14 +289,18 @@ def assign(x, dtype):
 
 CHECKED = {  # casts that the argument dtype= does not request
     "assignment": assign,
-    "assignment of a list": lambda x, dtype: assign(x, dtype) if x.ndim == 0 else ah.zeros(1, dtype).__setitem__(0, x[0]),
+    "assignment of a list": lambda x, dtype: (
+        assign(x, dtype) if x.ndim == 0 else ah.zeros(1, dtype).__setitem__(0, x[0])
+    ),
     "out": lambda x, dtype: ah.to_device(x, "cpu", out=ah.zeros(x.shape, dtype)),
     "request": request,
     "built by a request": lambda x, dtype: ah.Request(np.dtype(dtype).name, may="build").asarray(x.tolist()),
     "full": lambda x, dtype: ah.full(1, x[0], dtype),
     "fill_null": lambda x, dtype: ah.asnested(np.ma.MaskedArray(np.zeros(1, dtype), [True])).fill_null(x[0].item()),
     "missing": lambda x, dtype: ah.as_numpy(np.ma.MaskedArray(np.zeros(1, dtype), [True]), missing=x[0].item()),
-    "a list with a dtype": lambda x, dtype: ah.asarray(x.tolist(), dtype=dtype) if x.dtype != "f8" else assign(x, dtype),
+    "a list with a dtype": lambda x, dtype: (
+        ah.asarray(x.tolist(), dtype=dtype) if x.dtype != "f8" else assign(x, dtype)
+    ),
 }
 
 

@@ -5,7 +5,6 @@ import datetime
 import decimal
 import fractions
 import gc
-import random
 import re
 import sys
 import warnings

@@ -246,7 +246,10 @@ def test_results_for_jax_without_x64_are_narrowed(name):
     assert ah.like(np.array([1, 2], name), x).dtype == narrow and ah.like([1, 2], x).dtype == "int32"
     assert ah.placement(x).convert(np.array([1, 2], name)).dtype == narrow
     large = {"int64": 2**31, "uint64": 2**32}.get(name, 1e300)
-    for convert in (ah.adapt("numpy")(lambda x: np.array([large], name)), lambda x: ah.like(np.array([large], name), x)):
+    for convert in (
+        ah.adapt("numpy")(lambda x: np.array([large], name)),
+        lambda x: ah.like(np.array([large], name), x),
+    ):
         with pytest.raises(OverflowError, match="out of the range of"):
             convert(x)
     with pytest.raises(OverflowError, match="^far: the result: "):
@@ -445,7 +448,8 @@ def test_error_for_the_result_says_that_x_is_the_result():
     for function in (lambda x: np.zeros(2, "M8[s]"), lambda x: np.ma.masked_array([1.0, 2.0], [False, True])):
         function.__name__ = "dates"
         with pytest.raises(
-            (BufferError, TypeError), match="^dates: the result: .* In this message, x is the value that dates returns. Convert"
+            (BufferError, TypeError),
+            match="^dates: the result: .* In this message, x is the value that dates returns. Convert",
         ):
             ah.adapt("numpy", copy=None)(function)(torch.ones(2))
     with pytest.raises(BufferError, match="Pass copy=None to arrayhub.adapt to allow copies$"):
@@ -457,7 +461,8 @@ def test_lazy_arrays_raise_the_error_of_asarray():
     for args in ((da.ones(3),), (np.ones(3), da.ones(3))):
         for to in ("numpy", "torch", "polars"):
             with pytest.raises(
-                TypeError, match=r"^<lambda>: (x|y): asarray: dask.Array is not imported as an array; pass x\.compute\(\)"
+                TypeError,
+                match=r"^<lambda>: (x|y): asarray: dask.Array is not imported as an array; pass x\.compute\(\)",
             ):
                 ah.adapt(to, copy=None)(lambda x, y=None: x if y is None else y)(*args)
     unchanged = da.ones(3)
@@ -470,7 +475,9 @@ def test_scalars_with_units_pass_through():
     second = ah.adapt("numpy", copy=None)(lambda x, y: y)
     length = 3 * meter
     assert second(np.ones(2), length) is length
-    with pytest.raises(TypeError, match="^<lambda>: y: asarray: pint.Quantity is not imported as an array; pass x.magnitude"):
+    with pytest.raises(
+        TypeError, match="^<lambda>: y: asarray: pint.Quantity is not imported as an array; pass x.magnitude"
+    ):
         second(np.ones(2), np.ones(2) * meter)
 
 

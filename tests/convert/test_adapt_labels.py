@@ -234,7 +234,11 @@ def test_arguments_with_different_labels_raise(labels):
 def test_arguments_with_equal_or_unrelated_labels_are_accepted():
     join = ah.adapt("polars")(lambda a, b: a.join(b, on="k"))
     first = pd.DataFrame({"k": [1, 2], "v": [3, 4]})
-    assert join(first, pd.DataFrame({"k": [1, 2], "w": [5, 6]})).to_dict("list") == {"k": [1, 2], "v": [3, 4], "w": [5, 6]}
+    assert join(first, pd.DataFrame({"k": [1, 2], "w": [5, 6]})).to_dict("list") == {
+        "k": [1, 2],
+        "v": [3, 4],
+        "w": [5, 6],
+    }
     dot = ah.adapt("numpy")(lambda x, w: x @ w)
     matrix = pd.DataFrame(np.eye(2), index=["s", "t"], columns=["a", "b"])
     assert dot(matrix, pd.Series([1.0, 2.0], ["a", "b"])).tolist() == [1, 2]

@@ -111,9 +111,7 @@ def test_error_for_cupy_without_a_device_suggests_another_library():
     )
     done = finished(sys.executable, "-c", code)
     last = done.stderr.splitlines()[-1]
-    assert last == (
-        "arrayhub.Refusal: cupy: arrays of cupy need a CUDA device, which this machine lacks"
-    ), done.stderr
+    assert last == "arrayhub.Refusal: cupy: arrays of cupy need a CUDA device, which this machine lacks", done.stderr
 
 
 @pytest.mark.skipif(has_driver(), reason="this machine has a CUDA driver with a device")

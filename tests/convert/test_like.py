@@ -176,7 +176,10 @@ def test_polars_series_and_frames_keep_names():
     assert ah.like(np.array([1.5, 2.5]), model, labels=True).equals(polars.Series("n", [1.5, 2.5]), check_names=True)
     assert ah.like(np.ones(3), model, labels=True).name == ""
     frame = polars.DataFrame({"a": [1, 2], "b": [3, 4]})
-    assert ah.like(np.asfortranarray(np.eye(2)), frame, labels=True).to_dict(as_series=False) == {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+    assert ah.like(np.asfortranarray(np.eye(2)), frame, labels=True).to_dict(as_series=False) == {
+        "a": [1.0, 0.0],
+        "b": [0.0, 1.0],
+    }
     with pytest.raises(BufferError):
         ah.like(np.eye(2), frame, copy=False)
     assert ah.like(np.eye(2), frame, copy=None, labels=True).columns == ["a", "b"]

@@ -17,7 +17,20 @@ from matrix.sparse import SPARSE_PRODUCERS
 
 import arrayhub as ah
 
-TARGETS = ("numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray", "arrayhub")
+TARGETS = (
+    "numpy",
+    "torch",
+    "jax",
+    "cupy",
+    "dpnp",
+    "numba",
+    "arrow",
+    "polars",
+    "pandas",
+    "awkward",
+    "xarray",
+    "arrayhub",
+)
 SPARSE_TARGETS = ("scipy", "torch", "jax", "pydata_sparse", "numpy", "arrow", "pandas")
 
 

@@ -37,7 +37,9 @@ MEMORY = {"host": "asarray(np.arange(6.0))", "shared USM": "USMArray((6,), 'f8',
 
 
 @pytest.mark.parametrize("memory", MEMORY)
-@pytest.mark.parametrize("call", ["torch.from_dlpack(x)", "torch.as_tensor(x)", "torch.tensor(x)", "read(x)", "np.from_dlpack(x)"])
+@pytest.mark.parametrize(
+    "call", ["torch.from_dlpack(x)", "torch.as_tensor(x)", "torch.tensor(x)", "read(x)", "np.from_dlpack(x)"]
+)
 def test_dlpack_export_of_negative_strides_raises_for_every_consumer(call, memory):
     """torch aborts the process for negative strides (pytorch/pytorch#188023), also if other functions call torch's."""
     if memory != "host":

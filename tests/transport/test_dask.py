@@ -79,7 +79,9 @@ def test_tokens_ignore_padding_of_records(name):
             leaf[...] = numbers.reshape(12, *[1] * (leaf.ndim - 1)).astype(leaf.dtype)
         b = np.frombuffer(bytearray(a.tobytes()), dtype)
         b[dtype.names[0]][7] += 1
-        tokens.append([tokenize(asarray(x)) for x in (a, b, a.reshape(3, 4), a.reshape(3, 4).T, a[::2], b[::-1], b[1::3])])
+        tokens.append(
+            [tokenize(asarray(x)) for x in (a, b, a.reshape(3, 4), a.reshape(3, 4).T, a[::2], b[::-1], b[1::3])]
+        )
     assert tokens[0] == tokens[1] == tokens[2]
     assert len(set(tokens[0])) == len(tokens[0])
     assert tokenize(asarray(a).with_dims("I")) not in (tokens[0][0], tokenize(asarray(a).with_dims("J")))

@@ -514,8 +514,8 @@ def test_joblib_tasks_write_to_shared_memory(backend):
 
 def test_joblib_refuses_another_file_in_place_of_freed_memory():
     """The path of a descriptor names another file after the descriptor was closed."""
-    from joblib.externals.loky.backend.reduction import dumps
     from joblib._memmapping_reducer import get_memmapping_reducers
+    from joblib.externals.loky.backend.reduction import dumps
 
     reducers, _ = get_memmapping_reducers(unlink_on_gc_collect=False)
     x = shared(500)
