@@ -756,7 +756,7 @@ def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
 
 
 def _why_lost(source: Source, common: Any) -> tuple[str, str]:
-    """Return why the common type of a table cannot represent a value, or "", and a note for a table that is long."""
+    """Return why the common type of a table cannot represent a value, or "", and a note for a table of too many rows."""
     columns = dict(zip(source.array.field_names, source.array.children, strict=True))
     dtypes = {name: _facts_of(column).dtype for name, column in columns.items()}
     doubtful = [name for name, dtype in dtypes.items() if matrix.may_lose(dtype, common)]
@@ -961,8 +961,8 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         if consumer in RULES:
             argument = "dtype='float32'" if consumer == "jax" else "copy=True"
             return Verdict(consumer, COPY, why, call_of(consumer, "x", argument))
-        dense = asarray(np.empty((0, 0), attempt(requested_dtype, obj.dtype)[0]))
-        return Verdict(consumer, CANNOT, why, _call_on(f"{call}.to_dense()", dense, consumer))
+        empty = asarray(np.empty((0, 0), attempt(requested_dtype, obj.dtype)[0]))
+        return Verdict(consumer, CANNOT, why, _call_on(f"{call}.to_dense()", empty, consumer))
     own = wrappers.expression(obj)
     if is_pandas(obj):
         subtype = getattr(getattr(obj, "dtype", None), "subtype", None)  # of sparse columns
