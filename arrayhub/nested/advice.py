@@ -399,8 +399,7 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
 def _way_to_copy(array: Any, consumer: str) -> str:
     """Return the argument that requests a copy: `device` if a library needs memory on another device, else `copy`."""
     row = _ROWS.get(consumer, _ROWS["numpy"])
-    on_host = node_is_on_host(array) if isinstance(array, NestedArray) else is_host_readable(array)
-    if array.device.type == row.device_type or (row.reads_host and on_host):
+    if array.device.type == row.device_type or (row.reads_host and _is_on_host(array)):
         return "copy=True"
     return f"device={'cpu' if row.reads_host else f'{row.device_type}:0'!r}"
 
@@ -417,7 +416,11 @@ def _obstacle_to_copy(array: Any, consumer: str) -> str:
 
 def _obstacle_to_move(array: Any) -> str:
     """Return why the elements of an array cannot be copied to the host, such as a missing driver, or ""."""
-    return "" if node_is_on_host(array) else _reason(_error_of(transfer.check_source, array))
+    return "" if _is_on_host(array) else _reason(_error_of(transfer.check_source, array))
+
+
+def _is_on_host(array: Any) -> bool:
+    return node_is_on_host(array) if isinstance(array, NestedArray) else is_host_readable(array)
 
 
 def _type_of_copy(array: Any) -> Any:
