@@ -759,7 +759,7 @@ def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
 
 
 def _why_lost(source: Source, common: Any) -> tuple[str, str]:
-    """Return why the common type of a table cannot represent a value, or "", and a note for a table of too many rows."""
+    """Return why the common type of a table cannot represent a value, or "", and a note for a table with many rows."""
     columns = dict(zip(source.array.field_names, source.array.children, strict=True))
     dtypes = {name: _facts_of(column).dtype for name, column in columns.items()}
     doubtful = [name for name, dtype in dtypes.items() if matrix.may_lose(dtype, common)]
