@@ -168,7 +168,10 @@ def _field_offsets(array: USMArray) -> str:
     except TypeError:
         return ""
     fields: Any = dtype.fields
-    return ", ".join(str(fields[name][1]) for name in dtype.names or ())
+    offsets = []
+    for name in dtype.names or ():
+        offsets.append(str(fields[name][1]))  # noqa: PERF401 - a closure would keep `array` if memory is exhausted
+    return ", ".join(offsets)
 
 
 def _hexadecimal(address: int) -> str:

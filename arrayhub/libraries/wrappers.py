@@ -11,6 +11,7 @@ importing the library.
 
 import datetime
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import repeat
@@ -164,6 +165,10 @@ def wrapper_error(obj, why):
     return error
 
 
+# Not `compile`, which crashes CPython 3.11 if memory is exhausted.
+EXPRESSION = re.compile(r"(?:\w+[.(\[]|\[).*[\w)\]]|x")  # begins with a call, an attribute or an index
+
+
 def expression(obj):
     """Return the expression in the advice for an object, without remarks and alternatives, or "" if there is none."""
     row = known(type(obj))
@@ -174,9 +179,7 @@ def expression(obj):
     ends = [k for k, c in enumerate(text) if c in ",; "] + [len(text)]
     for end in ends:
         if text[:end].count("(") == text[:end].count(")") and text[:end].count("[") == text[:end].count("]"):
-            try:
-                compile(text[:end], "advice", "eval")
-            except SyntaxError:
+            if not EXPRESSION.fullmatch(text[:end]):
                 continue
             return "" if ("name" in text[:end] and "'name'" in text[:end]) or "(value)" in text[:end] else text[:end]
     return ""

@@ -22,6 +22,7 @@ import arrayhub
 # of a long function if all allocations fail: it cannot allocate an int for the number of the instruction, and enters
 # the handler again.
 ALL = 10_000
+PACKAGE = os.path.dirname(arrayhub.__file__)
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 WIDTHS = (ALL, 3, 1)  # number of consecutive failing allocations
 STARTS = 4000  # maximum number of allocations of a call that are tested
@@ -40,12 +41,13 @@ OTHERS = (
     Other(ctypes.ArgumentError, "MemoryError", "ctypes raises this for every argument that it cannot convert"),
     Other(pickle.PicklingError, "import of module", "pickle raises this for every error while a module is imported"),
     Other(BufferError, "Failed to allocate a Tensor object", "torch raises this instead of MemoryError"),
+    Other(RuntimeError, "Failed to allocate a Tensor object", "torch raises this, too, instead of MemoryError"),
 )
 
 # Text of a SystemError that CPython causes. When a Python function ends with an exception, take_ownership
 # (Python/frame.c) creates the frame object of the Python function that called it. If this allocation fails,
 # take_ownership clears the exception, and the interpreter raises the SystemError. It occurs only if one Python function
-# calls another; see `nests`.
+# calls another; see `nests`. A request of the C interface adds its name to the text.
 TAKE_OWNERSHIP = "error return without exception set"
 
 # If an allocation fails, NumPy 2.4 ends the process in three functions: the attribute `__array_interface__` of its
@@ -345,10 +347,35 @@ def nests(run, names):
     return found
 
 
+def has_cells(run, names):
+    """Return whether a Python function of arrayhub with a closure runs while the statement runs or is refused.
+
+    If CPython 3.11 cannot allocate a cell (`MAKE_CELL`), it leaks the arguments of the function. Python code may use
+    closures and comprehensions nevertheless, so the reference counts of such calls are not compared.
+    """
+    found = False
+    ready(run, names)
+
+    def profile(frame, event, arg):
+        nonlocal found
+        code = frame.f_code
+        found |= event == "call" and bool(code.co_cellvars) and code.co_filename.startswith(PACKAGE)
+
+    sys.setprofile(profile)
+    try:
+        run()
+    except Exception as error:
+        str(error)
+    finally:
+        sys.setprofile(None)
+    give_back(names)
+    return found
+
+
 def allowed(error, expected, nesting):
     if isinstance(error, MemoryError) or type(error) is expected:
         return True
-    if nesting and type(error) is SystemError and str(error) == TAKE_OWNERSHIP:
+    if nesting and type(error) is SystemError and str(error).endswith(TAKE_OWNERSHIP):
         return True
     return any(isinstance(error, other.kind) and other.words in str(error) for other in OTHERS)
 
@@ -371,7 +398,8 @@ def wrong_of(statement, names, note):
     expected, nesting = expected_of(run, names), nests(run, names)
     note(f"{statement}: counting its allocations")
     count = allocations_of(run, names)
-    watched = {name: value for name, value in names.items() if is_counted(value)}
+    cells = sys.version_info < (3, 12) and has_cells(run, names)
+    watched = {} if cells else {name: value for name, value in names.items() if is_counted(value)}
     expected_of(run, names)
     gc.collect()
     gc.freeze()  # shortens the collections below
@@ -417,6 +445,7 @@ def main(name, path, only=None):
     """Run the statements of a table, and print the faults. Before each attempt, write its description to `path`."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     names = TABLES[name].names()
+    arrayhub.explain(np.arange(2)[::-1])  # the first refusal imports modules, which would change the reference counts
     for statement in TABLES[name].statements:
         if only is None or only in statement:
             for line in wrong_of(statement, names, lambda text: os.pwrite(file, text.encode().ljust(300), 0)):
