@@ -102,7 +102,7 @@ def test_times_on_a_device_are_not_exported_because_of_nat(cp):
 def test_exports_to_host_libraries_require_a_copy(cp, library):
     pytest.importorskip(library)
     x = on_cuda(cp, ah.asnested(RAGGED))
-    with pytest.raises(BufferError, match=rf"{library}: .*cuda:0.*copy=True"):
+    with pytest.raises(BufferError, match=rf"{library}: .*cuda:0.*device='cpu'"):
         ah.convert(x, library)
     assert ah.convert(x, library, copy=True).to_list() == RAGGED
 
@@ -163,7 +163,7 @@ def test_chunks_are_copied_to_the_device_and_back(cp, pa, name):
     assert len(back.chunks) == 2 and back.device == x.device and back.to_host().to_list() == column.to_pylist()
     assert not hasattr(x, "__arrow_c_device_array__") and not hasattr(x, "__arrow_c_stream__")
     for call in (ah.as_arrow, ah.as_pandas):
-        with pytest.raises(BufferError, match="cuda:0.*copy=True"):
+        with pytest.raises(BufferError, match="cuda:0.*device='cpu'"):
             call(x)
         assert len(call(x, copy=True)) == len(column)
 
@@ -175,7 +175,7 @@ def test_copies_of_chunks_stay_on_the_device(cp, pa, torch):
     assert tensor.is_cuda and tensor.tolist() == [1, 2, 3]
     assert ah.as_numpy(x, copy=True).tolist() == ah.as_numpy(x, device="cpu").tolist() == [1, 2, 3]
     assert ah.as_cupy(x, copy=None).tolist() == [1, 2, 3]
-    with pytest.raises(BufferError, match="cuda:0"):
+    with pytest.raises(BufferError, match="copy=True"):
         ah.as_numpy(x, copy=None)
     for call in (ah.as_cupy, ah.as_torch, ah.as_numpy):
         with pytest.raises(BufferError, match="copy=True"):

@@ -334,11 +334,15 @@ _NOT_JAGGED = tuple(name for name in KINDS if name not in JAGGED)
 _MISSING = ("missing numbers", "truth values", "missing lists")
 REFUSALS = [
     Refusal(
-        ("to_list", "awkward"), ALL, ("USM, device",), BufferError, r"to_host\(",
+        ("to_list",), ALL, ("USM, device",), BufferError, r"to_host\(",
         "the host cannot read device USM",
     ),
     Refusal(
-        ("pyarrow", "pandas", "polars"), ALL, ("USM, device",), BufferError, r"cannot read; call x\.to_host\(\)",
+        ("awkward",), ALL, ("USM, device",), BufferError, r"cannot read.*(device='cpu'|copy=True)",
+        "the host cannot read device USM",
+    ),
+    Refusal(
+        ("pyarrow", "pandas", "polars"), ALL, ("USM, device",), BufferError, r"cannot read.*(device='cpu'|copy=True)",
         "pyarrow and polars do not support SYCL devices",
     ),
     Refusal(("arro3",), ALL, ("USM, device",), ValueError, "__arrow_c_array__", "arro3 does not support devices"),

@@ -101,7 +101,7 @@ REFUSALS = [
         "the host cannot read device USM; `to_host(x)` copies",
     ),
     Refusal(
-        HOST_READERS, lambda c: c.producer.memory == "device", BufferError, r"to_host|copy=True",
+        HOST_READERS, lambda c: c.producer.memory == "device", BufferError, r"to_host|copy=True|device='cpu'",
         "the host cannot read device USM; `to_host(x)` copies",
     ),
     Refusal(
@@ -116,6 +116,16 @@ REFUSALS = [
     Refusal(
         ("dpctl.memory",), lambda c: not c.usm, ValueError, "does not expose",
         "dpctl supports only SYCL USM; `to_device(x, 'oneapi:0')` copies",
+    ),
+    Refusal(
+        ("numpy.from_dlpack", "array_api_strict"), lambda c: c.layout.name == "negative", BufferError,
+        "byte strides .* are negative",
+        "`__dlpack__` refuses negative strides, on which torch aborts; use `as_numpy(x)`, or `copy=True`",
+    ),
+    Refusal(
+        ("tvm-ffi",), lambda c: c.layout.name == "negative" and (not c.element.dlpack or c.element.padded), BufferError,
+        "byte strides .* are negative|legacy|are not supported",
+        "tvm-ffi uses `__dlpack__` for types that its exchange table lacks, and `__dlpack__` refuses negative strides",
     ),
     # Read-only memory.
     Refusal(
