@@ -383,7 +383,8 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
         return Verdict(consumer, CANNOT, obstacle)
     obstacle = _obstacle_to_copy(array, consumer)
     if not obstacle:
-        return Verdict(consumer, COPY, why, call_of(consumer, x, *() if values else (_way_to_copy(array, consumer),)))
+        way = "copy=True" if isinstance(obj, NestedArray) else _way_to_copy(array, consumer)
+        return Verdict(consumer, COPY, why, call_of(consumer, x, *() if values else (way,)))
     if array.dtype.names is not None and array.ndim == 1:
         records = x if issubclass(type(obj), np.ndarray) else f"arrayhub.as_numpy({x})"
         dtypes = [array.dtype[name] for name in array.dtype.names]
@@ -509,7 +510,7 @@ def _facts_of(node: Any) -> _Facts:
         if len([chunk for chunk in node.chunks if len(chunk)]) > 1:
             facts.change = " and ".join(filter(None, ("concatenates its chunks", facts.change)))
         return facts
-    missing = node.validity is not None and node.null_count > 0
+    missing = node.validity is not None and (not node_is_on_host(node) or node.null_count > 0)
     if kind.characters:
         return _Facts("strings" if kind.utf8 else "bytes", missing=missing)
     if kind.fields:
@@ -556,7 +557,8 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
         instead = "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
         found = Verdict(consumer, CANNOT, found.reason, instead)
     device = source.array.device
-    if device.type == "cpu" or (facts.leaf == "numbers" and not facts.lists):
+    on_device = facts.leaf == "numbers" and not facts.lists and facts.array is not None  # neither bits nor dates
+    if device.type == "cpu" or on_device:
         return found
     call = re.sub(r"\bx\b", "arrayhub.asnested(x, copy=True)", found.call)
     return Verdict(consumer, CANNOT, f"the memory is on {device}, and only NestedArrays are exported from there", call)
@@ -641,7 +643,7 @@ def _of_numbers(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdi
     proto = asarray(np.empty(0, facts.dtype)) if facts.array is None else facts.array
     if facts.missing:
         call = _call_on_numbers(consumer, proto, True, "x")
-        is_view = not facts.change and not source.copied
+        is_view = not facts.change and not source.copied and _is_on_host(proto)
         if consumer == "numpy" and is_view and call.endswith("missing='mask', copy=True)"):
             call = call_of(consumer, "x", "missing='mask'")
         return Verdict(consumer, CANNOT, "elements are missing", call)
