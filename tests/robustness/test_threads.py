@@ -377,7 +377,7 @@ WITHOUT_PYTHON = {
     "dims": "getattr, (x, 'dims')",
     "interface": "getattr, (x, '__array_interface__')",
     "dlpack": "x.__dlpack__, ()",
-    "dlpack backwards": "x[::-1].__dlpack__, ()",
+    "dlpack backwards": "x[::-1].__dlpack__, (), {'copy': True}",
     "dlpack of USM": "u.__dlpack__, ()",
     "pickle": "x.__reduce_ex__, (5,)",
     "asarray": "arrayhub.asarray, (numpy.zeros(3),)",
