@@ -301,7 +301,8 @@ def test_missing_library_is_reported():
 
 def test_one_broken_library_does_not_end_the_report(tmp_path):
     (tmp_path / "torch.py").write_text("import os; os.abort()\n")
-    done = run("doctor", "--json", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = run("doctor", "--json", cwd=tmp_path, PYTHONPATH=paths)
     assert done.returncode == 1
     report = json.loads(done.stdout)
     check(report, SCHEMA)
