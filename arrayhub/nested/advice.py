@@ -261,14 +261,14 @@ def _import_source(obj: Any) -> Source:
         return _source_of_stream(obj)
     if issubclass(cls, VALUES):
         return _source_of_value(obj)
+    sparse, error = try_call(sparse_or_none, obj)
+    if sparse is not None or error is not None and (sparse_library(obj) or root_of(cls) == "onedal"):
+        return Source(sparse, refusal=error, kind="sparse")
     if issubclass(cls, dict):
         node = attempt(_first_rows, obj)[0]
         error = _error_of(asarray, obj)
         why = "" if node is None else "asnested makes a table of the columns of a dict"
         return Source(node, why, error, None, kind="values")
-    sparse, error = try_call(sparse_or_none, obj)
-    if sparse is not None or (error is not None and (sparse_library(obj) or root_of(cls) == "onedal")):
-        return Source(sparse, refusal=error, kind="sparse")
     array, error = try_call(asarray, obj)
     if array is not None:
         return Source(array)

@@ -144,6 +144,9 @@ def _check_kind(x: Any, rules: Rules, library: str) -> None:
     if x.batch_ndim and x.format not in rules.batches:
         other = "to_dense()" if rules.max_ndim else "to_format('coo')"
         raise Refusal(library, f"{x.format} of shape {x.shape} has batches, which are not supported", "", call(other))
+    pointers = as_numpy(x.indptr) if _is_padded(x, library) and x.batch_ndim and x.format != "coo" else None
+    if pointers is not None and np.unique(pointers[..., -1]).size > 1:
+        raise Refusal(library, _COUNTS, "", call("to_format('coo')"))
     if x.dense_ndim and not rules.dense:
         raise Refusal(library, f"shape {x.shape} has dense dimensions, which are not supported", "", call("to_dense()"))
     if rules.max_ndim and len(x.shape) > rules.max_ndim:
@@ -175,7 +178,7 @@ def why_copied(x: Any, library: str) -> str:
         return "" if library != "torch" or x.access == "readwrite" else _READONLY
     if rules.host and not is_on_host(x):
         return f"the memory is on {x.device}, which {library} cannot read"
-    why = _why_indices_are_converted(x, rules, library)
+    why = _PADDING if _is_padded(x, library) and has_padding(x) else _why_indices_are_converted(x, rules, library)
     if not why and x.format in rules.canonical and not x._state & TRUSTED and is_on_host(x) and not is_canonical(x):
         why = _UNSORTED
     if not why and rules.values and not x.dtype.isnative:
@@ -188,7 +191,14 @@ def why_copied(x: Any, library: str) -> str:
 
 
 _READONLY = "the memory is read-only, and torch does not have read-only tensors"
+_PADDING = "some elements are padding, which only jax ignores"
+_COUNTS = "the batches have different numbers of stored values"
 _UNSORTED = "the indices are unsorted or repeated, and the library would compute wrong results"
+
+
+def _is_padded(x: Any, library: str) -> bool:
+    """Return whether an array may contain padding that a library does not support. The host can read such an array."""
+    return bool(x._state & PADDED) and library != "jax" and is_on_host(x)
 
 
 def _need(copy: bool | None, library: str, why: str) -> None:
@@ -200,7 +210,7 @@ def _without_padding(x: Any, library: str, copy: bool | None) -> Any:
     """Return an array without jax's padding. The array is copied only if some elements are padding."""
     if not has_padding(x):
         return moved(x, lambda array: array, x._state & ~PADDED)
-    _need(copy, library, "some elements are padding, which only jax ignores")
+    _need(copy, library, _PADDING)
     return _canonical(x, library)
 
 
@@ -208,7 +218,7 @@ def _canonical(x: Any, library: str) -> Any:
     """Return a copy without padding whose indices are sorted and distinct."""
     made = to_format(x, FORMATS[x.format])
     if made._state & PADDED:
-        raise Refusal(library, "the batches have different numbers of stored values", call="x.to_format('coo')")
+        raise Refusal(library, _COUNTS)
     return made
 
 

@@ -52,8 +52,10 @@ def test_formats_are_accepted_or_raise(library, format):
     if format in RULES[library].formats:
         assert dense(ah.convert(given, library, copy=None)) == given.toarray().tolist()
     else:
-        with pytest.raises(BufferError, match=rf"{format} is not supported; accepted: .*x\.to_format\('csr'\)"):
+        with pytest.raises(BufferError, match=rf"{format} is not supported; accepted: ") as raised:
             ah.convert(given, library, copy=None)
+        made = eval(raised.value.call, {"arrayhub": ah, "x": given})
+        assert dense(made) == given.toarray().tolist()
 
 
 @pytest.mark.parametrize(
@@ -81,8 +83,9 @@ def test_index_types_of_csr_are_shared_or_copied(library, indices, shared):
         )
     x = ah.assparse(given)
     if not shared:
-        with pytest.raises(BufferError, match=rf"indices of {indices} are not supported.*pass copy=None"):
+        with pytest.raises(BufferError, match=rf"indices of {indices} are not supported") as raised:
             ah.convert(x, library)
+        assert dense(eval(raised.value.call, {"arrayhub": ah, "x": x})) == given.toarray().tolist()
     made = ah.convert(x, library, copy=False if shared else None)
     assert dense(made) == given.toarray().tolist()
     back = ah.assparse(made)
@@ -140,8 +143,9 @@ def test_unsorted_and_repeated_csr_indices_are_exported_or_rejected(library, col
     refused = "csr" in RULES[library].canonical
     assert refused is (library in ("torch", "pydata_sparse"))
     if refused:
-        with pytest.raises(BufferError, match="unsorted or repeated.*copy=None"):
+        with pytest.raises(BufferError, match="unsorted or repeated") as raised:
             ah.convert(x, library)
+        assert dense(eval(raised.value.call, {"arrayhub": ah, "x": x})) == expected
     made = ah.convert(x, library, copy=None)
     assert dense(made) == expected
     assert ah.assparse(made).canonical is refused
@@ -261,7 +265,7 @@ def test_jax_receives_int64_indices_with_x64():
 def test_value_types_that_a_library_lacks_are_rejected(library, dtype):
     given = compressed(columns=(1, 2, 5))
     given.data = np.ones(3, dtype)
-    with pytest.raises((BufferError, TypeError), match="does not have a code|requires jax_enable_x64"):
+    with pytest.raises((BufferError, TypeError), match="does not have a code|with jax_enable_x64"):
         ah.convert(given, library, copy=None)
 
 
@@ -270,10 +274,9 @@ def test_value_types_that_a_library_lacks_are_rejected(library, dtype):
 def test_error_about_64_bit_values_suggests_a_call_that_works(library, format):
     given = matrix(format, "float64")
     x = ah.convert(given, library, copy=None)
-    with pytest.raises(BufferError, match="requires jax_enable_x64") as raised:
+    with pytest.raises(BufferError, match="with jax_enable_x64") as raised:
         ah.as_jax(x, copy=True)
-    call = re.search(r", or (arrayhub\..*) to narrow them", str(raised.value))[1]
-    made = eval(call, {"arrayhub": ah, "x": x})
+    made = eval(raised.value.call, {"arrayhub": ah, "x": x})
     assert made.dtype == "float32" and dense(made) == given.toarray().tolist()
 
 
@@ -290,7 +293,7 @@ def test_error_about_values_that_scipy_lacks_suggests_a_call_that_works(dtype, f
                 BufferError, match=f"^scipy: values of {dtype} are not supported; accepted: bool,"
             ) as raised:
                 ah.as_scipy(x, copy=copy)
-        call = re.search(r"Use (arrayhub\..*)", str(raised.value))[1]
+        call = raised.value.call
         assert eval(call, {"arrayhub": ah, "x": x}).toarray().tolist() == [[1, 0], [0, 1]]
         found = ah.explain(x, to="scipy")
         assert found.verdicts[0].verdict == "cannot" and found.call == call
@@ -300,8 +303,9 @@ def test_values_of_non_native_byte_order_are_copied_for_scipy():
     given = compressed(columns=(1, 2, 5))
     given.data = np.array([1.5, 2, 3], np.dtype("f8").newbyteorder())
     x = ah.assparse(given)
-    with pytest.raises(BufferError, match="values of .f8 are not in native byte order; pass copy=None"):
+    with pytest.raises(ah.Refusal, match="values of .f8 are not in native byte order") as raised:
         ah.as_scipy(x)
+    assert raised.value.call == "arrayhub.as_scipy(x, copy=True)"
     assert ah.explain(x, to="scipy").verdicts[0].verdict == "copy=True"
     for copy in (None, True):
         made = ah.as_scipy(x, copy=copy)
@@ -341,11 +345,11 @@ def test_as_scipy_and_like_return_the_right_scipy_class(kind, format):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (matrix("bsr"), r"bsr is not supported; accepted: coo, csr, csc. Use x\.to_format\('csr'\)"),
+        (matrix("bsr"), r"bsr is not supported; accepted: coo, csr, csc. Call .*\(x\)\.to_format\('csr'\)"),
         (matrix(dtype="int32"), "values of int32 are not supported; accepted: bool, float32, float64, complex64"),
-        (scipy.sparse.coo_array(np.ones((2, 3, 4))), r"has 3 dimensions; accepted: 2. Use x\.to_dense\(\)"),
-        (torch.ones(2, 3, 4).to_sparse_csr(), r"batches, which are not supported. Use x\.to_dense\(\)"),
-        (torch.ones(2, 3, 4).to_sparse(2), r"dense dimensions, which are not supported. Use x\.to_dense\(\)"),
+        (scipy.sparse.coo_array(np.ones((2, 3, 4))), r"has 3 dimensions; accepted: 2. Call .*\(x\)\.to_dense\(\)"),
+        (torch.ones(2, 3, 4).to_sparse_csr(), r"batches, which are not supported. Call .*\(x\)\.to_dense\(\)"),
+        (torch.ones(2, 3, 4).to_sparse(2), r"dense dimensions, which are not supported. Call .*\(x\)\.to_dense\(\)"),
         (compressed("int64", (1, 2, 2**32 + 5), width=2**33), "needs indices of int64; accepted: int32"),
     ],
     ids=["bsr", "int32 values", "three dimensions", "batches", "dense dimensions", "wide"],
