@@ -154,7 +154,10 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     """Return the error of an export of `obj`, with the call that works in its field `call`."""
     refusal: BaseException = form_of(error)
     if isinstance(refusal, Refusal) and not _is_about_missing(refusal):
-        refusal.call = advise(obj, consumer).call
+        found = advise(obj, consumer)
+        by_library = consumer not in _ROWS and consumer not in NESTED_CONSUMERS and consumer not in RULES
+        # `advise` does not know what a library's from_dlpack rejects; this call may be the one that failed.
+        refusal.call = "" if by_library and found.verdict == ZERO_COPY else found.call
     return refusal
 
 
