@@ -170,7 +170,7 @@ def _field_offsets(array: USMArray) -> str:
     fields: Any = dtype.fields
     offsets = []
     for name in dtype.names or ():
-        offsets.append(str(fields[name][1]))  # noqa: PERF401 - a closure would keep `array` if memory is exhausted
+        offsets.append(str(fields[name][1]))
     return ", ".join(offsets)
 
 
