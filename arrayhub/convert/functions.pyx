@@ -617,7 +617,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     return to.exporter(a, copied, allow_readonly)
 
 
-def narrow_for_jax(array, subject, /):
+def narrow_for_jax(Descriptor array not None, subject, /):
     """Return an array with the element type that JAX gives to its elements: without ``jax_enable_x64``, 32 bits.
 
     Raises
