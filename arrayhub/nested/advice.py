@@ -265,7 +265,7 @@ def _import_source(obj: Any) -> Source:
     if issubclass(cls, VALUES):
         return _source_of_value(obj)
     sparse, error = try_call(sparse_or_none, obj)
-    if sparse is not None or error is not None and (sparse_library(obj) or root_of(cls) == "onedal"):
+    if sparse is not None or (error is not None and (sparse_library(obj) or root_of(cls) == "onedal")):
         return Source(sparse, refusal=error, kind="sparse")
     if issubclass(cls, dict):
         node = attempt(_first_rows, obj)[0]
