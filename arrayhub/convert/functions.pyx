@@ -19,7 +19,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON
+from arrayhub._core.errors import PASSES_ON, needed
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import ordered
@@ -625,12 +625,12 @@ def narrow_for_jax(Descriptor array not None, subject, /):
     OverflowError
         An integer or a finite float is out of the range of the narrower type. The message starts with `subject`.
     """
-    import jax
-
     from arrayhub.array.casting import cast_checked
 
     dtype = get_dtype(array)
-    narrow = jax.dtypes.canonicalize_dtype(dtype) if dtype.kind in "iufc" else dtype
+    if dtype.name not in ("int64", "uint64", "float64", "complex128"):
+        return array
+    narrow = needed("jax", "to create its arrays").dtypes.canonicalize_dtype(dtype)
     return array if narrow == dtype else cast_checked(array, narrow, subject)
 
 

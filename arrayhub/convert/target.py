@@ -12,7 +12,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU, Descriptor, Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, name_of_type, needed, root_of, show
+from arrayhub._core.errors import PASSES_ON, name_of_type, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
@@ -21,7 +21,7 @@ from arrayhub.adapters.type_cache import types_generation
 from arrayhub.array.casting import cast_checked
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
-from arrayhub.convert.functions import asarray, convert, convert_by_emit, protocols_of_type
+from arrayhub.convert.functions import asarray, convert, convert_by_emit, narrow_for_jax, protocols_of_type
 from arrayhub.convert.labels import cache_by_type, get_names, label_kind, shape_of, with_labels, with_names_of
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
@@ -175,8 +175,7 @@ class Target:
                 array = asarray(obj, copy=copy)
             except (BufferError, TypeError):  # the export raises the error
                 return obj
-            dtype, call = narrow_for_jax(array.dtype), f"{call}: jax without x64"
-            return array if dtype == array.dtype else cast_checked(array, dtype, call)
+            return narrow_for_jax(array, f"{call}: jax without x64")
         array = array_or_nested(obj, copy)
         if isinstance(array, Tree) or array.dtype.kind in "SUT":
             kind = array.type if isinstance(array, Tree) else array.dtype
@@ -276,14 +275,6 @@ def array_or_nested(obj: Any, copy: Copy) -> Any:
         return hooks.asnested(obj, copy=copy)
     except (BufferError, TypeError, ValueError):
         raise refusal from None
-
-
-def narrow_for_jax(dtype: Any) -> Any:
-    """Return the element type that jax uses for elements of a dtype: 32 bits instead of 64 if x64 is disabled."""
-    if dtype.name not in ("int64", "uint64", "float64", "complex128"):
-        return dtype
-    jax = sys.modules.get("jax") or needed("jax", "to create its arrays")
-    return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
 
 
 def _ndim(obj: Any) -> int:
