@@ -14,6 +14,8 @@ from arrayhub.__main__ import COMMANDS
 from arrayhub.inspection import doctor
 from arrayhub.inspection.doctor import LIBRARIES
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments, **options):
     return finished(sys.executable, "-m", "arrayhub", *arguments, **options)

@@ -14,6 +14,8 @@ from children import python
 
 from arrayhub import sycl_runtime
 
+pytestmark = pytest.mark.slow
+
 MODULE = Path(sycl_runtime.__file__)
 RUNTIME = sycl_runtime._find_runtime(sys.path)
 

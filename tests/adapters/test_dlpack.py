@@ -303,6 +303,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("case", MALFORMED)
 def test_invalid_tensor_raises_and_is_freed_once(case, versioned):
@@ -768,6 +769,7 @@ from dlpack_by_hand import Handmade, OnlyDLPack, consume
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -818,6 +820,7 @@ ML_DTYPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["float32", *ML_DTYPES])
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_torch_and_jax_from_dlpack_share_memory(library, name):

@@ -5,6 +5,8 @@ import pytest
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 

@@ -5,6 +5,8 @@ import pytest
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 _array_api = pytest.importorskip("sklearn.utils._array_api")
 sparse = pytest.importorskip("scipy.sparse")
 

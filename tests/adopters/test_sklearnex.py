@@ -10,6 +10,8 @@ import pytest
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 cluster = pytest.importorskip("sklearnex.cluster")
 linear_model = pytest.importorskip("sklearnex.linear_model")
 pytest.importorskip("dpnp")

@@ -9,6 +9,8 @@ zarr = pytest.importorskip("zarr")
 from zarr.core.buffer import BufferPrototype, cpu  # noqa: E402
 from zarr.testing.buffer import StoreExpectingTestBuffer, TestBuffer  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def prototype_of(memory, buffer=TestBuffer):
     """Return a prototype that allocates arrays with ``arrayhub.empty(memory=memory)`` in host-readable memory."""

@@ -10,7 +10,7 @@ import pytest
 
 dpctl = pytest.importorskip("dpctl")
 dpm = pytest.importorskip("dpctl.memory")
-pytestmark = pytest.mark.usefixtures("sycl")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sycl")]
 
 LAYOUTS = {
     "C": lambda x: x,

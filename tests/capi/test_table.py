@@ -778,6 +778,7 @@ def test_like_accepts_models_of_libraries_with_nested_arrays(c, library):
     assert (result.to_list() if library == "polars" else result.tolist()) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_repeated_calls_do_not_leak_references_or_memory(c):
     x = np.arange(3.0)
     bad = x.astype("f4")
@@ -897,6 +898,7 @@ LANGUAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limited", [(), (build.LIMITED,)], ids=["whole API", "limited"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_source_file_of_an_extension_imports_the_api(folder, language, limited):

@@ -29,6 +29,7 @@ def test_asarray_accepts_a_range():
     assert x.tolist() == [1, 3, 5] and x.is_copy
 
 
+@pytest.mark.slow
 def test_error_for_bfloat16_without_ml_dtypes_does_not_suggest_a_copy():
     pytest.importorskip("torch")
     done = without(["ml_dtypes"], "import torch; ah.as_arrow(torch.ones(2, dtype=torch.bfloat16))")
@@ -143,6 +144,7 @@ BROKEN_WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN_WAYS)
 def test_error_for_a_library_that_fails_to_import_contains_the_cause(tmp_path, name):
     """The error for a library that is installed but fails to import does not suggest ``pip install``."""

@@ -552,6 +552,7 @@ def test_to_host_copies_to_out():
         ah.to_host(x, out=out)
 
 
+@pytest.mark.slow
 def test_inspection_of_a_type_may_import_objects_of_other_types():
     """While a type is inspected, its metaclass imports objects of other types, which evict the type's cache entry."""
     python(

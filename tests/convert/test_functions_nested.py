@@ -14,6 +14,8 @@ import torch
 import arrayhub as ah
 from arrayhub.convert.functions import CONSUMERS
 
+pytestmark = pytest.mark.slow
+
 RECORDS = {"a": [1, 2], "b": [0.5, 1.5]}
 KINDS = {
     "ragged list": lambda: [[1.0], [2.0, 3.0]],

@@ -13,6 +13,8 @@ from native_build import load
 
 import arrayhub
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "c_interface.md"
 PACKAGE_ROOT = Path(arrayhub.get_include()).parent.parent
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()

@@ -3,6 +3,8 @@
 import pytest
 from conformance.page import LIBRARIES, PAGE, opening, section, sections_of_page, version_of
 
+pytestmark = pytest.mark.slow
+
 SECTIONS = sections_of_page()
 
 

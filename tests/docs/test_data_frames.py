@@ -7,6 +7,8 @@ import pytest
 
 import arrayhub
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).resolve().parents[2] / "docs/howto/data_frames.md"
 TABLES = re.findall(
     r"^### (.*)\n\n\| `x` \| (.*) \|\n[|-]+\n((?:\|.*\n)+)",

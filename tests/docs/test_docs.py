@@ -46,6 +46,7 @@ def run(*arguments, **options):
     return finished(sys.executable, *arguments, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [d for d in DOCUMENTS if BLOCK.search(d.read_text()) and not needs_cuda(d)],
@@ -147,6 +148,7 @@ def test_first_page_links_to_the_repository_and_issues():
     assert urls["Issues"] in page
 
 
+@pytest.mark.slow
 def test_the_demo_passes(tmp_path):
     done = run("-m", "arrayhub", "demo", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -162,6 +164,7 @@ def test_the_demo_passes(tmp_path):
     assert "0 failures" in table
 
 
+@pytest.mark.slow
 def test_the_demo_reports_a_failure(tmp_path):
     """If a consumer returns wrong values, the demo prints a failure and exits with status 1."""
     program = (
@@ -175,6 +178,7 @@ def test_the_demo_reports_a_failure(tmp_path):
     assert "FAILED  numpy array: numpy has the array at a different address" in done.stdout
 
 
+@pytest.mark.slow
 def test_demo_requires_a_device_if_dpctl_is_installed(tmp_path):
     no_drivers = {"OCL_ICD_FILENAMES": "", "OCL_ICD_VENDORS": str(tmp_path), "ONEAPI_DEVICE_SELECTOR": "opencl:cpu"}
     done = run("-m", "arrayhub", "demo", cwd=tmp_path, **no_drivers)

@@ -22,6 +22,8 @@ from children import finished, resident
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOWTO = DOCS / "howto"
 

@@ -10,6 +10,7 @@ import nbformat
 from notebooks import NOTEBOOKS, executed, missing, needs_cuda, shown, versions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in NOTEBOOKS if not needs_cuda(path)], ids=lambda path: path.stem)
 def test_notebooks_show_the_stored_output(path):
     absent = missing(path)

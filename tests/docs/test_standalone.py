@@ -19,6 +19,8 @@ from dlpack_by_hand import IS_COPIED, READ_ONLY, Handmade, OnlyDLPack
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 NATIVE = 0x100 | 0x200  # aligned, native byte order
 C, F, WRITEABLE, IMMUTABLE, COPIED = 1, 2, 4, 0x1000, 0x4000
 BUFFER, DLPACK = 5, 6

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from children import finished
 
+pytestmark = pytest.mark.slow
+
 TUTORIALS = Path(__file__).resolve().parents[2] / "docs" / "tutorials"
 # A Python block, and the text block with its output, if any.
 STEP = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""Fixtures of the GPU tests, and the mark that skips the tests on machines without a GPU."""
+"""Fixtures of the GPU tests, and the marks `gpu`, `slow` and `skip`, the last on machines without a GPU."""
 
 import ctypes
 import os
@@ -31,6 +31,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if str(item.path).startswith(here):
             item.add_marker(pytest.mark.gpu)
+            item.add_marker(pytest.mark.slow)
             if DEVICES == 0:
                 item.add_marker(pytest.mark.skip(reason="the CUDA driver is missing or finds no device"))
 

@@ -587,6 +587,7 @@ def test_keyboard_interrupt_propagates():
         ah.explain(with_method("__getattr__", raising(KeyboardInterrupt())))
 
 
+@pytest.mark.slow
 def test_explain_does_not_access_memory():
     """The addresses in the dict are invalid, so an access would crash the process."""
     said = python(

@@ -188,6 +188,7 @@ if FAST_PATHS_OFF:  # without fast paths, these producers are imported through D
     BLOCKS.update(torch=DLPACK, bytes=BUFFER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
 def test_memory_blocks_of_all_producers_are_described(producer):
     if not installed(producer):
@@ -295,6 +296,7 @@ def test_native_swaps_sub_array_fields():
     assert ah.as_numpy(y)["x"].tolist() == [[1, 2], [3, 4], [5, 6]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "name"), [((5, 32, 1), "complex32"), ((4, 16, 1), "bfloat16")])
 def test_element_types_of_ml_dtypes_are_shown_without_ml_dtypes(code, name):
     """Without ml_dtypes, `repr` contains the name of the type, and `dtype` raises an error that names ml_dtypes."""

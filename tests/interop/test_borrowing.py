@@ -4,6 +4,8 @@ import pytest
 from children import python
 from libraries import borrowing
 
+pytestmark = pytest.mark.slow
+
 LIBRARIES = sorted({case.library for case in borrowing.CASES if case.outcome != borrowing.MOVES})
 
 

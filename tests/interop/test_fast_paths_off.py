@@ -13,6 +13,8 @@ import pytest
 from children import ROOT, finished, python
 from exporters import FAST_PATHS_OFF
 
+pytestmark = pytest.mark.slow
+
 TESTS = ROOT / "tests"
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
 # Test files that are not run here, with the reason. They take two thirds of the time of the whole suite.

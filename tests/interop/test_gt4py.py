@@ -25,7 +25,7 @@ SHAPE = {"I": 8, "J": 7, "K": 5, "0": 3}
 FACTOR = 0.1
 
 # GT4Py warns about fields without the backend's preferred layout. The warning is an error here.
-pytestmark = pytest.mark.filterwarnings("error:The layout of the field")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error:The layout of the field")]
 
 
 # GT4Py parses the source of these functions.

@@ -12,6 +12,8 @@ from numpy_release import FROM_DLPACK_WRITES, needs_dlpack_1
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 
 def asked(library):
     """Return a library as a test parameter. Skip numpy and array_api_strict if NumPy exports only legacy capsules."""

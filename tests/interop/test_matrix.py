@@ -21,6 +21,8 @@ from numpy_release import needs_dlpack_1
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 
 def _can_import(library):
     return library is None or importlib.util.find_spec(library) is not None

@@ -9,6 +9,8 @@ from dlpack_by_hand import tensor_of
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 SHARED = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"]
 OTHERS = [
     "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4",

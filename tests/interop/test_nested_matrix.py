@@ -9,6 +9,8 @@ from matrix.nested import CONSUMERS, COPIES, KINDS, PRODUCERS, REFUSALS, is_run,
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 CELLS = [
     pytest.param(producer, kind, id=f"{producer.name}-{kind}") for producer in PRODUCERS for kind in producer.kinds
 ]

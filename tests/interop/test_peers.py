@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from children import check, finished
 
+pytestmark = pytest.mark.slow
+
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "peers.py"
 ROW = {"cases": ["test_a"], "message": "^BufferError", "kind": "stricter", "reason": "A reason."}
 

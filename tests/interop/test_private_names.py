@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from children import python
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = (ROOT / "docs" / "private_names.md").read_text()
 CORE = ROOT / "arrayhub" / "_core"

@@ -15,6 +15,8 @@ from numpy_release import FROM_DLPACK_WRITES, HAS_DLPACK_1
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = int(os.environ.get("ARRAYHUB_TEST_EXAMPLES", "250"))
 moderate = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -17,6 +17,8 @@ from matrix.sparse import SPARSE_PRODUCERS
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 TARGETS = (
     "numpy",
     "torch",

@@ -5,10 +5,13 @@ import importlib.util
 import pytest
 from children import python
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("tensorflow") is None,
-    reason="tensorflow is not in the extra 'test-all': pip install tensorflow-cpu",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("tensorflow") is None,
+        reason="tensorflow is not in the extra 'test-all': pip install tensorflow-cpu",
+    ),
+]
 
 TENSORS = """
 import os

@@ -281,6 +281,7 @@ def release(tmp_path_factory):
     return build
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fields", "functions", "way"), RELEASES)
 def test_arrays_of_another_release_are_read_by_a_safe_method(release, fields, functions, way):
     """arrayhub verifies each C function before it calls the function, because all releases use the same type name."""

@@ -34,6 +34,7 @@ def loaded():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "modules"),
     [

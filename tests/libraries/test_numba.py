@@ -9,6 +9,8 @@ from children import python, run
 
 import arrayhub
 
+pytestmark = pytest.mark.slow
+
 numba = pytest.importorskip("numba")
 numba.core.entrypoints.init_all()  # `njit` calls this before its first compilation, but `typeof` does not
 

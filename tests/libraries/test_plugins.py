@@ -35,6 +35,7 @@ def python(site, program, **options):
     return children.python(program, PYTHONPATH=f"{site}:{ROOT}", **options)
 
 
+@pytest.mark.slow
 def test_installed_plugin_is_used_by_every_function(site):
     python(
         site,

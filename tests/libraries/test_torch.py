@@ -76,6 +76,7 @@ def fake():
         return torch.zeros(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("via", [None, "dlpack"])
 def test_tensors_with_a_state_that_memory_lacks_are_rejected(via):
     """asarray rejects tensors whose state their memory does not show. Runs in a subprocess, as torch may crash."""
@@ -98,6 +99,7 @@ def count_wrong_answers(via):
     return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", ["vmap", "grad", "functionalize"])
 def test_tensors_inside_a_transformed_function_are_rejected(transform):
     code = (

@@ -13,6 +13,8 @@ from children import python
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 
 READERS = ("from_dlpack", "utils.dlpack.from_dlpack", "as_tensor", "tensor")

@@ -8,6 +8,8 @@ from exporters import FAST_PATHS_OFF
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 
 N = 1 << 20  # number of elements; freeing an allocation of this size returns its pages to the system

@@ -5,6 +5,8 @@ import pytest
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax")
 pa = pytest.importorskip("pyarrow")
 SOURCES = pytest.importorskip("nested_sources").SOURCES  # requires the other libraries

@@ -18,6 +18,8 @@ from arrayhub.nested.array import chunked, make, nested_of
 from arrayhub.nested.pickling import nbytes
 from tests.nested.export.test_arrow_chunks import COLUMNS, addresses, each
 
+pytestmark = pytest.mark.slow
+
 LISTS = pa.chunked_array([[[1], None], [[3, 4]], [], [[5], [], [6, 7]]], pa.list_(pa.int64()))
 TABLE = pa.concat_tables([pa.table({"a": [1, 2], "b": ["x", None]}), pa.table({"a": [3], "b": ["z"]})])
 FORMS = {

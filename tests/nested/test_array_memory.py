@@ -163,6 +163,7 @@ REWRITTEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REWRITTEN)
 @pytest.mark.parametrize("text", [False, True])
 def test_offsets_rewritten_after_validation_raise(name, text):

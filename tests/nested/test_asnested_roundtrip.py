@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = {
     pa.int8(): st.integers(-128, 127),
     pa.uint64(): st.integers(0, 2**64 - 1),

@@ -5,6 +5,8 @@ import pytest
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 RAGGED = {
     "rows of numbers": ([[1.0], [2.0, 3.0]], [[1.0, 0.0], [2.0, 3.0]]),
     "an empty row": ([[], [2.0, 3.0]], [[0.0, 0.0], [2.0, 3.0]]),

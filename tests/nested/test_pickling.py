@@ -113,6 +113,7 @@ def test_copy_and_deepcopy_keep_the_values(source):
         assert y.offsets.ptr != x.offsets.ptr
 
 
+@pytest.mark.slow
 def test_array_is_sent_to_another_process():
     x = ah.asnested(pa.array([[1, 2], [], None, [3]]))
     with multiprocessing.get_context("spawn").Pool(1) as pool:

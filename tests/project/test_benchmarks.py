@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from children import finished
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = {
     *("reach", "elements", "nested", "sparse", "authors", "native", "storage", "import", "dimensions"),

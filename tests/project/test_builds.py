@@ -14,6 +14,8 @@ from children import finished, run
 
 import arrayhub._core.descriptor
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(arrayhub._core.descriptor.__file__).parents[1]  # the folder of the compiled modules
 SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]

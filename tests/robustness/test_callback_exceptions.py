@@ -13,6 +13,8 @@ from dlpack_by_hand import Handmade
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 # A callback that does nothing, returns 0 and leaves a MemoryError set.
 LEAVES = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
 

@@ -8,6 +8,8 @@ from children import python
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 WALKS = """
 import ctypes, resource, sys, threading
 import numpy as np

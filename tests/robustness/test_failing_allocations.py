@@ -13,6 +13,8 @@ import pytest
 from allocations import TABLES
 from children import ROOT, SUPPORT, finished
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("_testcapi", reason="not every build of CPython has the functions that make allocations fail")
 
 

@@ -7,6 +7,8 @@ import pytest
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 VALUES = np.arange(3)
 
 

@@ -9,6 +9,8 @@ import pytest
 from fuzz import runner
 from fuzz.targets import TARGETS
 
+pytestmark = pytest.mark.slow
+
 COUNT = int(os.environ.get("ARRAYHUB_TEST_FUZZ", "1000"))
 
 

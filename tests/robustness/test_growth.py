@@ -15,7 +15,10 @@ from children import python
 from held import ALLOWED, FIRST, Held, held, references
 from routes import LIBRARIES, Route, installed, namespace, runner
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and glibc's statistics")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and glibc's statistics"),
+]
 BORROWED = 20  # tolerance for the constants below, whose reference counts other code also changes
 CONSTANTS = (None, True, False, (), "", float, int, tuple)
 

@@ -9,6 +9,8 @@ from exporters import GETBUFFER, TP_AS_BUFFER, Index, StructProducer, ssizes
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 
 def test_structs_are_copied_before_validation():
     """The import uses a copy of the struct. An ``__index__`` in ``descr`` modifies the struct and frees ``descr``."""

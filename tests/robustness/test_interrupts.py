@@ -15,6 +15,8 @@ from exporters import FAST_PATHS_OFF
 from held import ALLOWED, FIRST, held, references
 from routes import LIBRARIES, SOME, installed, namespace, runner
 
+pytestmark = pytest.mark.slow
+
 TIMES = {"host": 20_000, "torch": 5_000, "dpnp": 2_000}
 LONGEST = 300e-6  # maximum number of seconds until the signal is sent
 FEW = 10  # repetitions of a statement between two checks for the signal

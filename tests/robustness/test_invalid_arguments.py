@@ -12,6 +12,8 @@ from children import python
 
 import arrayhub
 
+pytestmark = pytest.mark.slow
+
 SUFFIX = importlib.machinery.EXTENSION_SUFFIXES[0]
 
 

@@ -5,6 +5,8 @@ import sys
 import pytest
 from children import ROOT, run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.timeout(300)
 def test_a_thousand_kills_leave_nothing_behind():

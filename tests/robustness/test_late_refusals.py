@@ -9,6 +9,8 @@ import importlib.util
 import pytest
 from children import python
 
+pytestmark = pytest.mark.slow
+
 CONSUMERS = {
     "torch": [
         "ah.as_torch(x)",

@@ -11,6 +11,8 @@ from children import python
 
 import arrayhub
 
+pytestmark = pytest.mark.slow
+
 
 def survives(code, *modules):
     """Run `code` in a separate process, because it may crash, and return its output."""

@@ -19,6 +19,8 @@ from producers import lending, lives, producer
 
 import arrayhub
 
+pytestmark = pytest.mark.slow
+
 SECONDS = float(os.environ.get("ARRAYHUB_THREADS_SECONDS", "0.25"))  # of each job
 THREADS = 4
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))

@@ -12,6 +12,8 @@ from sparse_arrays import FORMATS, matrix
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 ALL = (*FORMATS, "bsc")
 SAME = np.array([[[1, 0, 2], [0, 3, 0]], [[0, 4, 0], [5, 0, 6]]], "float32")  # 3 stored values in each batch
 DIFFERENT = np.array([[[1, 0, 2], [0, 3, 0]], [[0, 0, 0], [5, 0, 0]]], "float32")

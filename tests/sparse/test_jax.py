@@ -11,6 +11,8 @@ from sparse_arrays import matrix
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 
 def dense_of(x):
     return np.asarray(x.todense()).tolist()

@@ -52,6 +52,7 @@ def test_pickles_of_padded_arrays_keep_the_values():
     assert x.to_dense().tolist() == np.eye(3).tolist()
 
 
+@pytest.mark.slow
 def test_another_process_reads_a_pickle():
     data = pickle.dumps(ah.assparse(matrix("csc")))
     program = f"import pickle\nprint(pickle.loads({data!r}).to_dense().tolist())"
@@ -130,6 +131,7 @@ def test_joblib_stores_and_hashes_sparse_arrays(tmp_path, format):
     assert [y.to_dense().tolist() for y in back] == [x.to_dense().tolist()] * 2
 
 
+@pytest.mark.slow
 def test_dask_passes_sparse_arrays_to_tasks_and_frames():
     x = ah.assparse(matrix())
     for scheduler in ("threads", "processes"):

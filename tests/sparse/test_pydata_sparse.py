@@ -6,6 +6,8 @@ from sparse_arrays import addresses, matrix
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 sparse = pytest.importorskip("sparse")
 
 

@@ -13,6 +13,8 @@ from sparse_arrays import matrix
 import arrayhub as ah
 from arrayhub.sparse.rules import RULES, conform
 
+pytestmark = pytest.mark.slow
+
 pydata_sparse = pytest.importorskip("sparse")
 
 LIBRARIES = ("scipy", "torch", "jax", "pydata_sparse")

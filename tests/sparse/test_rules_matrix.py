@@ -6,6 +6,8 @@ from sparse_arrays import addresses
 
 import arrayhub as ah
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("sparse")
 CELLS = [
     pytest.param(producer, format, consumer, id=f"{producer.name}-{format}-{consumer}")

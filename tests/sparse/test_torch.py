@@ -31,6 +31,7 @@ def test_invalid_indices_of_bsc_tensors_are_rejected():
         ah.assparse(tensor).to_dense()
 
 
+@pytest.mark.slow
 def test_error_suggests_coalesce_without_the_private_names():
     """Runs in a subprocess, which removes `_indices` from torch's tensor type."""
     program = """

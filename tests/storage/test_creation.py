@@ -204,6 +204,7 @@ def test_presets_registered_with_gt4py_are_used(registered):
         assert empty((5, 6, 7), backend=theirs).strides == strides
 
 
+@pytest.mark.slow
 def test_builtin_presets_do_not_import_gt4py():
     """Only the lookup of a name that is not built in imports gt4py."""
     pytest.importorskip("gt4py")

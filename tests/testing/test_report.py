@@ -26,6 +26,7 @@ def test_correct_producers_pass():
         assert report.ok and {cell.verdict for cell in report.cells} >= {"passed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "rule", "words"),
     [
@@ -51,6 +52,7 @@ def test_each_rule_of_producers_reports_a_class_that_breaks_it(make, rule, words
     assert words in str(raised.value) and words in str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("read", "rules"),
     [
@@ -72,6 +74,7 @@ def test_correct_consumer_passes():
     report.assert_ok()
 
 
+@pytest.mark.slow
 def test_class_that_ends_the_process_fails_only_one_layout():
     report = check_producer(broken_arrays.Aborting, dtypes=["float32", "float64"], layouts=["C", "negative"])
     found = {(cell.dtype, cell.layout, cell.verdict) for cell in report.cells if cell.rule == "capsules"}
@@ -80,6 +83,7 @@ def test_class_that_ends_the_process_fails_only_one_layout():
     assert "the process ended by signal 6" in str(report)
 
 
+@pytest.mark.slow
 def test_function_that_cannot_be_imported_runs_in_a_fork():
     report = check_producer(lambda array: array, **SMALL)
     report.assert_ok()

@@ -988,6 +988,7 @@ assert np.array_equal(np.asarray(arrayhub.to_host(x[::-1, ::2], copy=True)), a[:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_sycl", [False, True])
 def test_interrupt_ends_only_the_current_copy(with_sycl):
     if with_sycl:
@@ -1017,6 +1018,7 @@ assert np.array_equal(np.asarray(x.T.to_host()), a.T)
 """
 
 
+@pytest.mark.slow
 def test_interrupt_at_any_moment_raises_keyboard_interrupt(sycl):
     python(PRELUDE + TIMED_INTERRUPT)
 

@@ -19,6 +19,8 @@ from pickled_arrays import SOURCES
 import arrayhub
 from arrayhub import asarray
 
+pytestmark = pytest.mark.slow
+
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -19,6 +19,8 @@ from pickled_arrays import facts, packed_int4
 import arrayhub
 from arrayhub.transport import ipc
 
+pytestmark = pytest.mark.slow
+
 WAIT = 60  # timeout in seconds for other processes
 VIEWS = {
     "C": lambda x: x,

@@ -21,6 +21,8 @@ import arrayhub
 from arrayhub import asarray
 from arrayhub.transport import as_mpi
 
+pytestmark = pytest.mark.slow
+
 MPI = pytest.importorskip("mpi4py.MPI", reason="mpi4py finds no MPI library", exc_type=(ImportError, RuntimeError))
 SELF = MPI.COMM_SELF
 

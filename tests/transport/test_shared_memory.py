@@ -23,6 +23,8 @@ from pickled_arrays import SOURCES, facts
 import arrayhub
 from arrayhub import asarray
 
+pytestmark = pytest.mark.slow
+
 WAIT = 60  # timeout in seconds for results of other processes
 
 # --------------------------------------------------------------------------------------------- multiprocessing, by name

@@ -268,6 +268,7 @@ def outcome(function, values):
         return None
 
 
+@pytest.mark.slow
 @given(
     ELEMENTS.flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=9))),
     st.sampled_from(sorted(LAYOUTS)),

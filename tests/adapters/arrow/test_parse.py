@@ -205,6 +205,7 @@ def test_offsets_of_empty_arrays_are_not_read(form):
     python(GUARDED + textwrap.dedent(program))
 
 
+@pytest.mark.slow
 def test_inspection_does_not_read_offsets_of_empty_arrays():
     program = """
         class Fresh:
@@ -267,6 +268,7 @@ def test_offsets_of_empty_arrays_on_host_readable_devices_are_not_read(format):
     python(GUARDED + textwrap.dedent(program))
 
 
+@pytest.mark.slow
 def test_schema_with_too_many_shared_children_raises():
     program = """
         import ctypes, resource

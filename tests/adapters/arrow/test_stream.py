@@ -58,6 +58,7 @@ def rows(x):
     return ah.asnested(x, copy=True).to_list()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", LOOKS)
 @pytest.mark.parametrize("kind", READERS)
 def test_reader_keeps_all_rows_after_explain(kind, at):

@@ -339,6 +339,7 @@ for form in FORMS.values():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "usm"), [("numpy", "Host"), ("freed", "Device"), ("freed", "Shared"), ("wild", "Host")]
 )
@@ -363,6 +364,7 @@ assert ah.asarray(Mask(memory, (2,), "|f4")).memory.address == memory._pointer
 """
 
 
+@pytest.mark.slow
 def test_mocks_of_dpctl_classes_are_rejected():
     """The ``__class__`` of a mock is the class that it imitates, but the mock does not have the class's C struct."""
     python(MASKS, beside=__file__)
@@ -382,6 +384,7 @@ for name, form in FORMS.items():
 """
 
 
+@pytest.mark.slow
 def test_usm_of_another_context_raises():
     python(OTHER_CONTEXT, beside=__file__)
 
