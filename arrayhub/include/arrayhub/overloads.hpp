@@ -11,7 +11,7 @@ namespace detail {
 // overloads is tried once, with conversions. If a view refuses its argument with an exception, later overloads are not tried.
 // If it refuses the argument without an exception, the error message is lost. So a refusal raises an exception only if the
 // function does not have overloads. nanobind.hpp detects overloads by a list that nanobind keeps for the duration of one call.
-// pybind11.hpp detects them by the address of the argument and by a record of the last refusals.
+// pybind11.hpp detects them by the address of the argument.
 
 // Return whether the current exception concerns the process rather than an argument. Such exceptions are raised at once.
 inline bool concerns_all_overloads() noexcept {

@@ -72,8 +72,8 @@ struct stack_bounds {
 inline constexpr bool arguments_on_heap =
     std::is_same_v<decltype(pybind11::detail::function_call::args), std::vector<pybind11::handle>>;
 
-// The last refusals without conversions, each with the argument and the kind of view. If a request with conversions follows for
-// the same argument, the function has overloads, or a caster requests the view twice, as the caster of std::variant does.
+// The last refusals without conversions in pybind11 before 3.1, each with the argument and the kind of view. If a request with
+// conversions follows for the same argument, the function is assumed to have overloads.
 class refusals {
     using refusal = std::pair<const void *, const void *>;
     std::array<refusal, 8> seen_{};
@@ -100,15 +100,21 @@ class refusals {
 // Return whether to raise the current exception. If not, clear it, so that another overload may be tried.
 //
 // pybind11 stores the arguments of an overload on the stack in the first pass, and on the heap when it returns to the overload.
-// So if a request allows conversions and its handle is on the stack, the function does not have overloads, or the argument is
-// nested in an optional, a vector or a pair. For a nested argument, the recorded refusals of the first pass decide. They also
-// decide in pybind11 before 3.1, which stores all arguments on the heap. Arguments of functions with more than six parameters
-// are always on the heap: the exception is then cleared, and pybind11 reports that no overload fits.
-inline bool raises(const pybind11::handle &src, const void *kind, bool converts) {
+// So if a request allows conversions and its handle is on the stack, the function does not have overloads. Before version 3.1,
+// all arguments are on the heap, and the recorded refusals of the first pass decide. Arguments of functions with more than six
+// parameters are always on the heap. For these, and for views inside an optional, a vector, a pair or a variant, the exception
+// is cleared, and pybind11 reports that no overload fits. The casters of these types pass on a variable `convert`. The flag of
+// an argument is a temporary value, which pybind11 reads from a container of bits.
+template <class Convert> bool raises(const pybind11::handle &src, const void *kind, Convert &&convert) {
+    constexpr bool is_argument = !std::is_lvalue_reference_v<Convert>;
     if (concerns_all_overloads()) return true;
-    if (converts && (arguments_on_heap || stack_bounds::has(&src)) && !refusals::knows(src, kind)) return true;
+    if constexpr (is_argument && arguments_on_heap) {
+        if (convert && !refusals::knows(src, kind)) return true;
+        if (!convert) refusals::remember(src, kind);
+    } else if constexpr (is_argument) {
+        if (convert && stack_bounds::has(&src)) return true;
+    }
     PyErr_Clear();
-    if (!converts) refusals::remember(src, kind);
     return false;
 }
 
@@ -122,13 +128,13 @@ template <class T, int N, class... Options> struct type_caster<arrayhub::view<T,
     using view_type = arrayhub::view<T, N, Options...>;
     PYBIND11_TYPE_CASTER(view_type, const_name("numpy.typing.ArrayLike"));
 
-    bool load(const handle &src, bool convert) {
+    template <class Convert> bool load(const handle &src, Convert &&convert) {
         static const char kind = 0;
         if (PyObject *made = view_type::try_request(src.ptr(), convert)) {
             value = view_type::adopt(made);
             return true;
         }
-        if (arrayhub::detail::raises(src, &kind, convert)) throw error_already_set();
+        if (arrayhub::detail::raises(src, &kind, std::forward<Convert>(convert))) throw error_already_set();
         return false;
     }
     static handle cast(const view_type &v, return_value_policy, handle) { return handle(v.held().ptr()).inc_ref(); }
@@ -137,11 +143,11 @@ template <class T, int N, class... Options> struct type_caster<arrayhub::view<T,
 template <> struct type_caster<arrayhub::array> {
     PYBIND11_TYPE_CASTER(arrayhub::array, const_name("arrayhub.USMArray"));
 
-    bool load(const handle &src, bool convert) {
+    template <class Convert> bool load(const handle &src, Convert &&convert) {
         static const char kind = 0;
         PyObject *made = PyUSMArray_FromObject(src.ptr());
         if (made == nullptr) {
-            if (arrayhub::detail::raises(src, &kind, convert)) throw error_already_set();
+            if (arrayhub::detail::raises(src, &kind, std::forward<Convert>(convert))) throw error_already_set();
             return false;
         }
         value = arrayhub::array(arrayhub::object::steal(made));
