@@ -334,6 +334,7 @@ def test_device_interface_of_a_host_array_exports_the_cpu_device():
         assert taken.device_type_id == 1
 
 
+@pytest.mark.slow
 def test_arrays_held_by_pyarrow_are_released_during_finalization():
     """Release arrays that pyarrow holds during finalization without running Python code."""
     program = (

@@ -446,6 +446,7 @@ LIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_invalid_exporters_raise_and_their_buffer_is_released():
     """A separate process runs all cases, because the exporters describe invalid memory."""
     script = f"""
@@ -466,6 +467,7 @@ def test_invalid_exporters_raise_and_their_buffer_is_released():
     assert python(script) == f"{len(LIES)}\n"
 
 
+@pytest.mark.slow
 def test_unusual_valid_exporters_are_imported():
     script = """
         import arrayhub

@@ -792,6 +792,7 @@ def test_tensors_are_freed_during_and_after_finalization(body, version, tmp_path
     python(script, silent=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NUMPY < (2, 1), reason="NumPy imports read-only arrays and does not export them")
 def test_a_long_chain_of_arrays_is_freed_without_recursion():
     """Each array holds the previous one, as after repeated exchanges between two libraries."""

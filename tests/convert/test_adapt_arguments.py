@@ -199,6 +199,7 @@ print("refused")
 """
 
 
+@pytest.mark.slow
 def test_arrays_of_jax_on_several_devices_do_not_reach_the_function():
     pytest.importorskip("jax")
     pytest.importorskip("torch")

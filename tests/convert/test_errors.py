@@ -85,6 +85,7 @@ def test_unexpected_keyword_error_names_the_called_function(name):
         CREATORS[name](dytpe="f4")
 
 
+@pytest.mark.slow
 def test_dtype_names_of_ml_dtypes_require_ml_dtypes():
     code = "import arrayhub as ah; print(ah.zeros(2, 'bfloat16').dtype)"  # ml_dtypes is not imported yet
     assert python(code) == "bfloat16\n"
@@ -103,6 +104,7 @@ def test_missing_library_is_reported_before_other_errors():
     assert has_driver() or str(raised.value).endswith("For host memory, call arrayhub.as_numpy(x)")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(has_driver(), reason="this machine has a CUDA driver with a device")
 def test_error_for_cupy_without_a_device_suggests_another_library():
     code = (
@@ -123,6 +125,7 @@ def test_copies_to_a_cuda_device_require_a_driver_before_cupy(device):
     assert ah.to_device(np.zeros(2), "cpu").tolist() == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [["dpnp"], ["dpnp", "dpctl"]])
 @pytest.mark.parametrize("call", ["as_dpnp([1.0])", "as_dpnp([1.0], copy=True)", "convert([1.0], 'dpnp', copy=True)"])
 def test_as_dpnp_without_dpnp_raises_import_error(missing, call):
@@ -159,6 +162,7 @@ def test_error_for_a_library_that_fails_to_import_contains_the_cause(tmp_path, n
     assert "cannot be imported (No module named 'what_it_needs')" in last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sparse", "mpi4py", "distributed"])
 def test_error_for_a_missing_library_suggests_its_installation(name):
     pytest.importorskip("scipy")

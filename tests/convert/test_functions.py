@@ -158,6 +158,7 @@ def test_usm_array_is_returned_as_itself():
     assert ah.asarray(x, copy=True) is not x
 
 
+@pytest.mark.slow
 def test_infinitely_nested_wrappers_raise():
     """Wrappers whose `values` is another wrapper without end raise an error. They do not overflow the C stack."""
     out = python(
@@ -335,6 +336,7 @@ def test_unknown_device_raises(device):
         ah.asarray(np.arange(3), device=device)
 
 
+@pytest.mark.slow
 def test_unknown_device_error_without_dpctl_suggests_the_extra():
     """The error lists the accepted devices and the command that installs dpctl."""
     python(
@@ -581,6 +583,7 @@ def test_inspection_of_a_type_may_import_objects_of_other_types():
 # ---------------------------------------------------------------------------------------------------------- environment
 
 
+@pytest.mark.slow
 def test_import_does_not_load_other_libraries():
     out = python(
         """
@@ -624,6 +627,7 @@ def test_next_protocol_is_tried_without_a_current_exception():
     assert met == [None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("via", [None, "dlpack", "cuda"])
 def test_class_stays_alive_while_its_object_is_imported(via):
     """The metaclass sets ``__class__`` of the object to another class during the import."""
@@ -795,6 +799,7 @@ def test_dir_lists_public_names(name):
     assert dir(module) == sorted(module.__all__)
 
 
+@pytest.mark.slow
 def test_testing_is_imported_on_first_use():
     python(
         """

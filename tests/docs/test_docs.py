@@ -85,6 +85,7 @@ def test_pages_name_the_packages_that_their_examples_import(document):
     assert not missing, f"add `pip install {' '.join(sorted(missing))}` to the page"
 
 
+@pytest.mark.slow
 def test_readme_comments_contain_the_printed_output(tmp_path):
     """A comment beside or below each call of print contains the printed output, or a part of it."""
     program = tmp_path / "readme.py"
@@ -186,6 +187,7 @@ def test_demo_requires_a_device_if_dpctl_is_installed(tmp_path):
     assert "FAILED  SYCL: dpctl finds no device" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_command_line_has_a_help_text_and_rejects_unknown_commands(tmp_path):
     done = run("-m", "arrayhub", "--help", cwd=tmp_path)
     assert done.returncode == 0
@@ -193,12 +195,14 @@ def test_command_line_has_a_help_text_and_rejects_unknown_commands(tmp_path):
     assert run("-m", "arrayhub", "no such command", cwd=tmp_path).returncode == 2
 
 
+@pytest.mark.slow
 def test_package_can_be_imported_from_the_root_of_a_clone():
     """In the root of a clone, Python finds the uncompiled sources before the installed package."""
     done = run("-c", "import arrayhub; print(arrayhub.asarray(b'abc').shape)", cwd=ROOT)
     assert done.stdout == "(3,)\n", done.stderr
 
 
+@pytest.mark.slow
 def test_import_of_uncompiled_sources_suggests_pip_install(tmp_path):
     sources = shutil.ignore_patterns("*.so", "*.c", "*.c.dep", "__pycache__")
     shutil.copytree(ROOT / "arrayhub", tmp_path / "arrayhub", ignore=sources)

@@ -45,6 +45,7 @@ def test_common_functions_have_examples():
     assert NEEDED - set(TEXTS) == set()
 
 
+@pytest.mark.slow
 def test_example_of_register_library_prints_its_output():
     """The example runs in another process, because a library cannot be unregistered."""
     python("""

@@ -247,6 +247,7 @@ def test_protocols_of_a_tensor_that_requires_grad_do_not_work():
     assert all(offer.works for offer in ah.explain(torch.zeros(3)).offers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "command"),
     [("torch", "pip install torch"), ("jax", "pip install jax"), ("dpctl", "pip install 'arrayhub[sycl]'")],
@@ -607,6 +608,7 @@ def test_explain_does_not_access_memory():
     assert said.endswith("alive\n")
 
 
+@pytest.mark.slow
 def test_explain_does_not_import_libraries():
     said = python(
         """

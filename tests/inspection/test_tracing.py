@@ -207,6 +207,7 @@ def run(*arguments, cwd):
     return finished(sys.executable, "-m", "arrayhub", "trace", *arguments, cwd=cwd)
 
 
+@pytest.mark.slow
 def test_command_prints_the_table_of_a_script(script):
     done = run("scripts/script.py", "3", "--own", cwd=script)
     assert done.returncode == 3, done.stderr
@@ -215,6 +216,7 @@ def test_command_prints_the_table_of_a_script(script):
     assert "scripts/script.py:7  y = x.copy()" in done.stderr
 
 
+@pytest.mark.slow
 def test_command_runs_a_module_with_its_arguments(script):
     (script / "scripts" / "__init__.py").touch()
     (script / "helper.py").touch()
@@ -224,6 +226,7 @@ def test_command_runs_a_module_with_its_arguments(script):
     assert "scripts/script.py:7  y = x.copy()" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -238,6 +241,7 @@ def test_command_rejects_a_missing_script(script, arguments, words):
     assert words in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_command_prints_the_table_and_the_error_of_a_failing_script(script):
     done = run("scripts/script.py", "nothing", cwd=script)
     assert done.returncode == 1
@@ -245,6 +249,7 @@ def test_command_prints_the_table_and_the_error_of_a_failing_script(script):
     assert "ValueError: invalid literal" in done.stderr
 
 
+@pytest.mark.slow
 def test_command_writes_events_as_json(script):
     done = run("--json", "events.json", "scripts/script.py", "0", cwd=script)
     assert (done.returncode, done.stderr) == (0, "")
@@ -255,6 +260,7 @@ def test_command_writes_events_as_json(script):
     ]
 
 
+@pytest.mark.slow
 def test_missing_script_exits_with_status_2(tmp_path):
     done = run("nowhere.py", cwd=tmp_path)
     assert done.returncode == 2
@@ -274,6 +280,7 @@ def test_trace_entered_twice_records_each_event_once():
     assert out.getvalue().count("hand-overs") == 1
 
 
+@pytest.mark.slow
 def test_unwritable_json_file_exits_with_status_2(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("print('ran')")
@@ -284,6 +291,7 @@ def test_unwritable_json_file_exits_with_status_2(tmp_path):
 # ------------------------------------------------------------------------------------------------------ without memory
 
 
+@pytest.mark.slow
 def test_memory_error_in_a_trace_does_not_affect_later_traces():
     """Let each allocation of a trace fail in turn, and check that the next trace is complete.
 

@@ -51,6 +51,7 @@ def test_jax_arrays_are_immutable():
         arrayhub.as_torch(jax.numpy.ones(3))
 
 
+@pytest.mark.slow
 def test_no_library_is_imported():
     program = (
         "import sys, arrayhub; arrayhub.Device('cuda:0'); print({'torch', 'jax', 'cupy', 'numba'} & set(sys.modules))"

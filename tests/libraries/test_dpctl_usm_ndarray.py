@@ -96,6 +96,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_struct_equals_the_dict_of_the_installed_release(change):
     tensor_module()

@@ -26,6 +26,7 @@ def test_deleted_arrays_int4_arrays_and_keys_are_rejected():
     assert ah.asarray(jax.random.key_data(key)).shape == (2,)
 
 
+@pytest.mark.slow
 def test_replicated_and_sharded_arrays_are_rejected():
     """An array on several devices does not have one memory. The error names its parts, and the call that gathers it."""
     program = """

@@ -361,6 +361,7 @@ print(sorted(seen))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", LIMITS)
 def test_longer_paths_name_the_modules_that_run(question):
     """Each path names all modules whose Python functions its call runs, except those of `_core`."""

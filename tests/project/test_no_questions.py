@@ -60,6 +60,7 @@ def test_device_of_host_readable_usm_is_the_same_for_every_module(memory, dpctl)
         assert eval("x.__dlpack_device__()", {"__name__": name, "x": x}) == (14, 0)
 
 
+@pytest.mark.slow
 def test_import_changes_neither_the_environment_nor_other_modules():
     """Modules that exist before the import have the same attributes, registries and functions afterwards."""
     program = """
@@ -102,6 +103,7 @@ def test_import_changes_neither_the_environment_nor_other_modules():
     assert [key for key in changed if not lazy.match(key)] == []
 
 
+@pytest.mark.slow
 def test_sycl_runtime_is_looked_for_on_first_use_of_sycl(dpctl):
     program = """
         import os

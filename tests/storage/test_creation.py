@@ -690,6 +690,7 @@ def test_cuda_memory_without_cupy_or_driver_raises(memory):
             empty(3, memory=memory)
 
 
+@pytest.mark.slow
 def test_sycl_memory_without_a_device_raises(tmp_path):
     program = (
         "import arrayhub\n"

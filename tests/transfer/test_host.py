@@ -216,6 +216,7 @@ def test_columns_across_many_pages_are_copied(size, far):
         assert np.array_equal(memory, expected)
 
 
+@pytest.mark.slow
 def test_copies_do_not_access_adjacent_pages():
     """Copies do not access the pages directly before or after their source and target."""
     python(
@@ -569,6 +570,7 @@ assert copied == NBYTES, f"{copied} of {NBYTES} bytes"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="replaces a function with LD_PRELOAD")
 @pytest.mark.parametrize("in_order", [False, True])
 def test_wait_returns_after_the_copy_if_another_thread_submits_it(sycl, tmp_path, in_order):
@@ -861,6 +863,7 @@ def test_release_during_the_unlocking_of_the_pool_is_not_lost():
     assert pool.lanes == {}
 
 
+@pytest.mark.slow
 def test_pool_is_unlocked_if_an_allocation_fails():
     """The lock is released whichever allocation fails, including the allocation of a tuple.
 
@@ -1050,6 +1053,7 @@ assert np.asarray(d.to_host()).tolist() == list(range(10))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork does not exist")
 def test_sycl_in_a_forked_child_raises_instead_of_hanging(sycl):
     pytest.importorskip("dpnp")
@@ -1079,6 +1083,7 @@ assert np.array_equal(np.asarray(x.to_host(copy=True)), a)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space with RLIMIT_AS")
 @pytest.mark.parametrize("with_sycl", [False, True])
 def test_allocation_failure_raises_memory_error(with_sycl):

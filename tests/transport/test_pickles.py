@@ -388,6 +388,7 @@ class ForgedArray:
         return arrayhub._unpickle, ((1, (4,), None, 0, self.element, 2, None, None), (b"A" * 32,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORGED_DTYPES)
 def test_forged_dtype_is_rejected(name):
     """Runs in a subprocess, because the invalid state may crash the interpreter."""
@@ -403,6 +404,7 @@ def test_forged_dtype_is_rejected(name):
     assert python(program, pickle.dumps(ForgedArray(*FORGED_DTYPES[name])).hex()).startswith("refused")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alignment", [0, -8, 3])
 def test_forged_alignment_is_ignored(alignment):
     forged = ForgedArray("V8", (3, "|", None, None, None, 8, alignment, 0))
@@ -452,11 +454,13 @@ def test_invalid_states_raise_unpickling_error():
 # -------------------------------------------------------------------------------------------------- other processes
 
 
+@pytest.mark.slow
 def test_process_without_arrayhub_imported_unpickles():
     stream = pickle.dumps(asarray(grid(3, 4)).T)
     assert python(f"import pickle; y = pickle.loads({stream!r}); print(y.shape, y.byte_strides)") == "(4, 3) (8, 32)\n"
 
 
+@pytest.mark.slow
 def test_receiver_without_ml_dtypes_restores_the_array():
     stream = pickle.dumps(asarray(np.ones(3, ml_dtypes.bfloat16)))
     program = f"""{without("ml_dtypes")}
@@ -471,6 +475,7 @@ except TypeError as error:
     assert python(program).splitlines() == ["(3,) 4096 6 readwrite", "True"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_arrays_are_sent_to_a_child_process(method):
     context = multiprocessing.get_context(method)
@@ -717,6 +722,7 @@ def test_blocks_end_in_any_order():
         assert repr(arrayhub.transport.pickling()) == before
 
 
+@pytest.mark.slow
 def test_concurrent_pickling_blocks_restore_their_settings():
     """Threads are switched as often as Python permits, so that their blocks overlap."""
     program = """
@@ -741,6 +747,7 @@ def test_concurrent_pickling_blocks_restore_their_settings():
     assert python(program) == "[] <arrayhub.transport.pickling: device='refuse', arrive='restore'>\n"
 
 
+@pytest.mark.slow
 def test_environment_variable_sets_the_policy():
     program = "import arrayhub; print(arrayhub.transport.pickling())"
     assert "device='refuse', arrive='restore'" in python(program)

@@ -188,6 +188,7 @@ def empty(format, form, offset=0):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_offsets_of_empty_arrays_are_not_read(form):
     program = f"""
@@ -224,6 +225,7 @@ def test_inspection_does_not_read_offsets_of_empty_arrays():
     python(GUARDED + textwrap.dedent(program))
 
 
+@pytest.mark.slow
 def test_consumers_import_empty_arrays_with_unreadable_offsets():
     pytest.importorskip("awkward"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     program = """
@@ -242,6 +244,7 @@ def test_consumers_import_empty_arrays_with_unreadable_offsets():
     python(GUARDED + textwrap.dedent(program))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", [b"u", b"Z", b"+l", b"+L"])
 def test_offsets_of_empty_arrays_on_host_readable_devices_are_not_read(format):
     program = f"""
@@ -309,6 +312,7 @@ def test_schema_with_too_many_shared_children_raises():
     python(program)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device_type", [2, 13])
 def test_missing_driver_is_reported_before_reading_the_event(device_type):
     program = f"""

@@ -76,6 +76,7 @@ def test_asarray_error_for_a_reader_suggests_a_call_that_reads_it(kind):
     assert sum(map(len, ah.asnested(x)) if kind != "duckdb" else [len(ah.asnested(x))]) == 3
 
 
+@pytest.mark.slow
 def test_explain_does_not_consume_a_reader_without_other_imports():
     """Run `explain` in a process that imports only arrayhub and pyarrow."""
     done = python(
@@ -272,6 +273,7 @@ def test_inspection_does_not_run_datafusion_queries():
     assert ran
 
 
+@pytest.mark.slow
 def test_inspection_does_not_run_ibis_queries():
     ibis = library("ibis")
     ran = []

@@ -452,6 +452,7 @@ STRUCTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_invalid_structs_raise_without_a_crash():
     """A separate process runs all cases, because an out-of-bounds read may crash it."""
     script = f"""

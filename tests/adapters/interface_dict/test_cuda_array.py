@@ -249,6 +249,7 @@ def test_malformed_descr_raises(descr):
     assert "descr" in str(caught.value) or "dtype" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_dict_values_that_run_code_do_not_crash():
     """Values of the dict may be objects whose methods raise, modify the dict, or return invalid values."""
     program = """
