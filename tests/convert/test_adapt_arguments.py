@@ -568,14 +568,21 @@ class Tiny:
         self.values, self.unit = np.asarray(values), unit
 
 
-def test_emit_with_two_parameters_receives_the_model():
+@pytest.fixture
+def tinyarr():
+    """Yield the name of a library, and take its function `emit` away afterwards."""
+    yield "tinyarr"
+    ah.register_library("tinyarr", types={"Tiny": "values"})
+
+
+def test_emit_with_two_parameters_receives_the_model(tinyarr):
     models = []
 
     def emit(array, model):
         models.append(model)
         return Tiny(ah.as_numpy(array), getattr(model, "unit", None))
 
-    ah.register_library("tinyarr", types={"Tiny": "values"}, emit=emit)
+    ah.register_library(tinyarr, types={"Tiny": "values"}, emit=emit)
     x = Tiny([1.0, 2.0], "m")
     result = ah.adapt("numpy")(lambda x: x * 2)(x)
     assert type(result) is Tiny and result.unit == "m" and result.values.tolist() == [2, 4]
@@ -583,7 +590,7 @@ def test_emit_with_two_parameters_receives_the_model():
     assert ah.adapt("numpy")(lambda xs: xs[0] + 1)([x]).unit == "m"
     assert ah.convert(np.ones(2), "tinyarr").unit is None and ah.like(np.ones(2), Tiny).unit is None
     assert models == [x, x, x, x, None, None]
-    ah.register_library("tinyarr", types={"Tiny": "values"}, emit=lambda array: Tiny(ah.as_numpy(array)))
+    ah.register_library(tinyarr, types={"Tiny": "values"}, emit=lambda array: Tiny(ah.as_numpy(array)))
     assert ah.like(np.ones(2), x).unit is None
 
 
