@@ -3,8 +3,8 @@
 from typing import Any, get_origin
 
 from arrayhub._core.errors import PASSES_ON
-from arrayhub.capi.pattern import Pattern
 from arrayhub.convert import functions
+from arrayhub.inspection.datashape import Pattern
 
 # pydantic-core schema types of elements, keyed by the name of the element type without digits.
 _OF_ELEMENTS = {"bool": "bool", "int": "int", "uint": "int", "float": "float", "bfloat": "float"}
@@ -61,7 +61,7 @@ def _schema_of_lists(pattern: Pattern | None) -> Any:
 
     if pattern is None or pattern.leading or not pattern.lengths:
         return core_schema.list_schema()
-    leaves = [_schema_of_element(name) for name in pattern.elements]
+    leaves = [_schema_of_element(str(element)) for element in pattern.elements]
     schema = leaves[0] if all(leaf == leaves[0] for leaf in leaves) else core_schema.union_schema(leaves)
     for length in reversed(pattern.lengths):
         known = length if isinstance(length, int) else None

@@ -3,6 +3,7 @@
 cimport cython
 from libc.string cimport memcpy
 
+from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, F_CONTIGUOUS, WRITEABLE, Descriptor, shape_tuple
 from arrayhub.capi.header cimport (
     USM_ARRAY_ANYWHERE,
@@ -10,21 +11,19 @@ from arrayhub.capi.header cimport (
     USM_ARRAY_MAY_CAST,
     USM_ARRAY_MAY_RELAYOUT,
     USM_ARRAY_MAY_TRANSFER,
-    USM_ARRAY_NO_DLPACK,
     USM_ARRAY_ON_CUDA,
     USM_ARRAY_ON_HOST,
     USM_ARRAY_ON_USM,
     PyUSMArrayDataType,
-    PyUSMArrayElement,
     PyUSMArrayRequest,
 )
-from arrayhub.capi.table cimport error_about, match, request, type_of_object, viewed
+from arrayhub.capi.table cimport error_about, match, request, viewed
 
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub.capi.pattern import parse_pattern
+from arrayhub.inspection.datashape import TYPENUMS, parse_pattern
 
 cdef enum:
-    MAX_TYPES = 64
+    MAX_TYPES = 64      # MAX_PATTERN of the parser
     MAX_DIMS = 64
 
 cdef dict _ORDERS = {None: 0, "C": <int> C_CONTIGUOUS, "F": <int> F_CONTIGUOUS}
@@ -114,25 +113,17 @@ cdef class Request:
         self.arguments = (type, ndim, order, bool(writable), where, may, name)
 
     cdef int set_type(self, object text) except -1:
-        cdef PyUSMArrayElement element
+        cdef const dtypes.ElementType* row
         cdef int k
         if not isinstance(text, str):
             raise TypeError(f"Request: type is {show(text)}; accepted: a str such as 'n * 3 * float32'")
         self.parsed = parsed = parse_pattern(text)
-        if len(parsed.elements) > MAX_TYPES or len(parsed.lengths) > MAX_DIMS:
-            raise ValueError(f"Request: type is {show(text)}; accepted: at most {MAX_TYPES} types and {MAX_DIMS}"
-                             " dimensions")
-        for k, name in enumerate(parsed.elements):
-            element.struct_size = sizeof(PyUSMArrayElement)
-            try:
-                type_of_object(element_name(name), &element)
-            except TypeError as error:
-                raise ValueError(f"Request: type is {show(text)}, with the element type {show(name)}; accepted: a name such as"
-                                 " float32, complex64 or bfloat16") from error
-            if element.dtype.code == <int> USM_ARRAY_NO_DLPACK:
-                raise ValueError(f"Request: type is {show(text)}, and DLPack does not define {show(name)}; accepted: numbers,"
-                                 " such as float32")
-            self.dtypes[k] = element.dtype
+        for k, number in enumerate(parsed.elements):
+            row = dtypes.by_typenum(TYPENUMS[number])
+            if row.dlpack.code == dtypes.NO_DLPACK:
+                raise ValueError(f"Request: type is {show(text)}, and DLPack does not define {show(str(number))}; accepted:"
+                                 " numbers, such as float32")
+            self.dtypes[k] = (<const PyUSMArrayDataType*> &row.dlpack)[0]
         self.r.dtypes = self.dtypes
         self.r.ndtypes = len(parsed.elements)
         if parsed.leading:
@@ -325,11 +316,6 @@ cdef bint has_lengths(Descriptor a, object pattern) except -1:
         if length is not None and length != a.shape_[first + k]:
             return False
     return True
-
-
-cdef object element_name(str name):
-    """Return the name that NumPy uses for an element type of the datashape language."""
-    return {"complex[float32]": "complex64", "complex[float64]": "complex128"}.get(name, name)
 
 
 cdef int option(str argument, object given, dict accepted) except -1:

@@ -12,7 +12,7 @@ from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import offer, protocols_of_type
 from arrayhub.convert.names import library_name
-from arrayhub.inspection.datashape.types import type_of
+from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explanation import COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call, type_name
 from arrayhub.libraries import wrappers

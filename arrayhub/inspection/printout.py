@@ -8,7 +8,7 @@ from arrayhub._core.descriptor import MemoryBlock
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts, asarray
-from arrayhub.inspection.datashape.types import Complex, Number, type_of
+from arrayhub.inspection.datashape import TYPENUMS, type_of
 from arrayhub.inspection.unread import array_besides, refuse_copies
 
 # DyND's access flags, keyed by the value of `USMArray.access`.
@@ -146,7 +146,7 @@ def _type_pointer(array: USMArray) -> int:
 
     Return the type number for a 0-d array of a number, and for an element type that NumPy does not have.
     """
-    if isinstance(type_of(array), Number | Complex):
+    if type_of(array) in TYPENUMS:
         return array.typenum
     try:
         return id(array.dtype)

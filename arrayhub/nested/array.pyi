@@ -7,7 +7,7 @@ import numpy.typing as npt
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import Device, _DeviceLike
 from arrayhub.array.usm_array import USMArray
-from arrayhub.inspection.datashape.types import Type
+from arrayhub.inspection.datashape import Type
 from arrayhub.inspection.pictures.picture import TextPicture
 
 @final

@@ -8,20 +8,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from arrayhub._core.tree import kind_of, per_kind
-from arrayhub.inspection.datashape.types import (
+from arrayhub.inspection.datashape import (
     VAR,
-    Bytes,
-    Categorical,
     Dimension,
-    Extension,
-    Logical,
-    Number,
-    Option,
-    RunEnd,
-    String,
-    Structure,
+    Element,
+    Record,
     Type,
-    Union,
+    is_option,
+    make_option,
+    spell_name,
+    spell_zone,
     type_of,
 )
 from arrayhub.nested.array import NestedArray
@@ -42,8 +38,8 @@ def _element(node: Any) -> Type:
     if kind_of(node).chunks:
         return inner
     if node.extension is not None and node.extension[0] not in _CONVERTED:
-        inner = Extension(node.extension[0], inner)
-    return inner if node.validity is None or _none_missing(node) else Option(inner)
+        inner = Element("extension", (spell_name(node.extension[0]), inner))
+    return inner if node.validity is None or _none_missing(node) else make_option(inner)
 
 
 _CONVERTED = ("arrow.bool8", "arrow.fixed_shape_tensor")  # imported as booleans and as a dense array
@@ -58,15 +54,15 @@ def _logical(meaning: str) -> Type:
     """Return the type of the Arrow format `meaning`: a date, time of day, timestamp, decimal or interval."""
     if meaning[:2] == "d:":
         name, precision, scale = decimal_type(meaning)
-        return Logical(name, f"{precision}, {scale}")
+        return Element(name, (precision, scale))
     if meaning[:2] == "ti":
-        return Logical("interval", _INTERVALS[meaning])
+        return Element("interval", (_INTERVALS[meaning],))
     if meaning[:2] == "td":
-        return Logical("date32" if meaning == "tdD" else "date64")
+        return Element("date32" if meaning == "tdD" else "date64")
     unit = _UNITS[meaning[2]]
     if meaning[:2] == "tt":
-        return Logical("time32" if unit in ("s", "ms") else "time64", unit)
-    return Logical("timestamp", unit, meaning[4:])
+        return Element("time32" if unit in ("s", "ms") else "time64", (unit,))
+    return Element("timestamp", (unit, spell_zone(meaning[4:])))
 
 
 _INTERVALS = {"tiM": "M", "tiD": "D", "tin": "MDn"}
@@ -82,21 +78,23 @@ def _none_missing(node: NestedArray) -> bool:
 
 
 def _merged(types: list[Type]) -> Type:
-    """Return the common element type of chunks. It is an `Option` if the type of any chunk is an `Option`."""
+    """Return the common element type of chunks. It is an option if the type of any chunk is an option."""
     first = types[0]
-    if len(types) == 1 or (len(set(map(type, types))) > 1 and not any(isinstance(one, Option) for one in types)):
+    if len(types) == 1:
         return first
-    if any(isinstance(one, Option) for one in types):
-        return Option(_merged(_distinct(one.inner if isinstance(one, Option) else one for one in types)))
+    if any(map(is_option, types)):
+        required = _distinct(one.inner if is_option(one) else one for one in types)  # type: ignore[attr-defined]
+        return make_option(_merged(required))
+    if len({getattr(one, "name", type(one)) for one in types}) > 1:
+        return first
     if isinstance(first, Dimension):
         return Dimension(first.length, _merged(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
-    if isinstance(first, Structure):
+    if isinstance(first, Record):
         columns = zip(*(one.fields for one in types), strict=True)  # type: ignore[attr-defined]
-        return Structure(tuple((column[0][0], _merged(_distinct(inner for _, inner in column))) for column in columns))
-    if isinstance(first, Extension):
-        return Extension(first.name, _merged(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
-    if isinstance(first, Categorical):
-        return Categorical(_merged(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
+        return Record(tuple((column[0][0], _merged(_distinct(inner for _, inner in column))) for column in columns))
+    if isinstance(first, Element) and first.name in ("extension", "categorical"):
+        inner = _merged(_distinct(one.inner for one in types))  # type: ignore[attr-defined]
+        return Element(first.name, (*first.arguments[:-1], inner))
     return first
 
 
@@ -106,22 +104,22 @@ def _distinct(types: Iterable[Type]) -> list[Type]:
 
 _INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
     flat=_number,
-    bits=lambda node: Number("bool"),
+    bits=lambda node: Element("bool"),
     list=lambda node: Dimension(VAR, _element(node.content)),
     list_view=lambda node: Dimension(VAR, _element(node.content)),
     regular=lambda node: Dimension(node.width, _element(node.content)),
-    string=lambda node: String(),
-    bytes=lambda node: Bytes(),
-    string_view=lambda node: String(),
-    bytes_view=lambda node: Bytes(),
-    record=lambda node: Structure(
+    string=lambda node: Element("string"),
+    bytes=lambda node: Element("bytes"),
+    string_view=lambda node: Element("string"),
+    bytes_view=lambda node: Element("bytes"),
+    record=lambda node: Record(
         tuple((name, _element(field)) for name, field in zip(node.field_names, node.children, strict=True))
     ),
-    categorical=lambda node: Categorical(_element(node.content)),
-    union=lambda node: Union(tuple(map(_element, node.children))),
+    categorical=lambda node: Element("categorical", (_element(node.content),)),
+    union=lambda node: Element("union", tuple(map(_element, node.children))),
     chunked=lambda node: _merged(list(dict.fromkeys(map(_element, node.chunks)))),
     decimal=_number,
     interval=_number,
-    run_end=lambda node: RunEnd(_element(node.content)),
-    null=lambda node: Logical("null"),
+    run_end=lambda node: Element("run_end", (_element(node.content),)),
+    null=lambda node: Element("null"),
 )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from arrayhub._core.errors import show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
-from arrayhub.inspection.datashape.types import type_of
+from arrayhub.inspection.datashape import type_of
 from arrayhub.runtimes.shared_segment import SharedSegment, readonly_descriptor, received_segment, segment_at
 from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, Grant, digest_of, server
 from arrayhub.transport.pickles import in_place, state_in_place

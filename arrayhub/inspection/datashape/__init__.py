@@ -1,1 +1,0 @@
-"""The datashape language: its types and its parser."""
