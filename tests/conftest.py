@@ -9,9 +9,17 @@ import sys
 import arrayhub
 
 # isort: split
+import hypothesis
 import pytest
 
 arrayhub.sycl_runtime.configure()  # tests use dpctl and dpnp directly, also in child processes
+
+
+def pytest_configure(config):
+    """Draw fewer random examples of each rule if slow tests are omitted."""
+    is_fast = config.option.markexpr == "not slow"
+    hypothesis.settings.register_profile("arrayhub", max_examples=60 if is_fast else 400, deadline=None)
+    hypothesis.settings.load_profile("arrayhub")
 
 
 def pytest_collection_finish():

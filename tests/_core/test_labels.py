@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 import arrayhub as ah
@@ -111,7 +111,6 @@ def part(draw, length):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=300)
 def test_labels_of_random_views_match_their_elements(data):
     """The labels of a view describe the position of its first element in the source.
 
@@ -467,6 +466,7 @@ def test_import_of_a_wrapper_does_not_change_the_wrapped_array():
 # ------------------------------------------------------------------------------------------------ get_dims, get_origin
 
 
+@pytest.mark.slow
 def test_get_dims_prefers_dims_of_the_array_to_the_annotation():
     array = np.zeros((2, 3))
     assert ah.storage.get_dims(array) is None
@@ -480,6 +480,7 @@ def test_get_dims_prefers_dims_of_the_array_to_the_annotation():
         ah.storage.get_dims(array, 5)
 
 
+@pytest.mark.slow
 def test_get_dims_reads_a_gt4py_field_annotation():
     gtscript = pytest.importorskip("gt4py.cartesian.gtscript")
     Field = gtscript.Field

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy._core._internal import _dtype_from_pep3118 as numpy_reads
 
@@ -277,7 +277,6 @@ def test_records_of_up_to_32_levels_are_written_and_parsed():
         write_format(too_deep)
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.text(st.sampled_from("@=<>!^TZ{}():, 0123x?cbBhHiIlLqQnNefdgPspwuO&"), max_size=20), st.integers(-1, 40))
 def test_random_formats_return_a_dtype_or_raise_interface_error(format, itemsize):
     try:
@@ -303,7 +302,6 @@ def braces(element):
     return st.lists(items(element), min_size=1, max_size=4).map(lambda parts: "T{{" + "".join(parts) + "}}")
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(items(st.recursive(st.sampled_from(CODES), braces, max_leaves=8)), min_size=1, max_size=4))
 def test_formats_that_numpy_parses_give_equal_dtypes(parts):
     skeleton = "".join(parts)
@@ -338,7 +336,6 @@ def records(draw, leaves):
 ELEMENTS = st.one_of(LEAVES.map(np.dtype), st.recursive(LEAVES, records, max_leaves=6).map(np.dtype))
 
 
-@settings(max_examples=300, deadline=None)
 @given(ELEMENTS, st.booleans())
 def test_written_formats_are_parsed_by_numpy_and_arrayhub(dtype, aligned):
     format = write_format(dtype, aligned)
@@ -347,7 +344,6 @@ def test_written_formats_are_parsed_by_numpy_and_arrayhub(dtype, aligned):
         assert same(numpy_reads(format), dtype)
 
 
-@settings(max_examples=300, deadline=None)
 @given(ELEMENTS, st.booleans())
 def test_formats_of_numpy_arrays_are_parsed_as_in_numpy(dtype, aligned):
     memory = np.zeros(dtype.itemsize + 1, "u1")

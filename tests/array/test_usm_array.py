@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy_release import NUMPY
@@ -75,7 +75,6 @@ def outcome(function, *arguments):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=400)
 def test_basic_indexing_equals_numpy(data):
     array = data.draw(arrays())
     key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=8))
@@ -103,7 +102,6 @@ wild = st.one_of(
 @given(arrays(), st.lists(wild, max_size=7).map(tuple))
 @example(np.zeros((1, 0)), (slice(None, None, 0), 2**64))  # the step of 0 is reported first
 @example(np.zeros((1, 0)), (slice(None, None, 0), 2**63 - 1))
-@settings(deadline=None, max_examples=600)
 def test_index_results_and_errors_equal_numpy(array, key):
     a = arrayhub.asarray(array)
     expected, error = outcome(numpys_view, array, key)
@@ -116,7 +114,6 @@ def test_index_results_and_errors_equal_numpy(array, key):
 
 
 @given(arrays(), st.data())
-@settings(deadline=None, max_examples=200)
 def test_views_of_views_equal_numpy(array, data):
     a = source = arrayhub.asarray(array)
     for _ in range(4):
@@ -191,7 +188,6 @@ def test_empty_view_keeps_its_address():
 
 
 @given(arrays(), st.data())
-@settings(deadline=None, max_examples=200)
 def test_transpose_equals_numpy(array, data):
     a = arrayhub.asarray(array)
     assert_same(a.T, array.T, a)
@@ -234,7 +230,6 @@ def shapes_of_size(draw, size):
 
 @pytest.mark.skipif(NUMPY < (2, 1), reason="ndarray.reshape accepts copy= since NumPy 2.1")
 @given(st.data())
-@settings(deadline=None, max_examples=600)
 def test_reshape_equals_numpys_view_or_raises_buffer_error(data):
     array = data.draw(arrays())
     shape = data.draw(shapes_of_size(array.size))
@@ -250,7 +245,6 @@ def test_reshape_equals_numpys_view_or_raises_buffer_error(data):
 
 
 @given(arrays(), st.lists(st.integers(-1, 9), max_size=5).map(tuple))
-@settings(deadline=None, max_examples=300)
 def test_reshape_to_random_shapes_equals_numpy_or_raises(array, shape):
     a = arrayhub.asarray(array)
     expected, error = outcome(array.reshape, shape)

@@ -6,7 +6,7 @@ import pickle
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
@@ -211,13 +211,11 @@ LEAVES = SWAPPABLE | SWAPPED | (SWAPPABLE | SWAPPED).map("unaligned[{}]".format)
 ELEMENTS = st.recursive(LEAVES | LEAVES.map("?{}".format), lambda inner: records(with_dimensions(inner)), max_leaves=6)
 
 
-@settings(max_examples=150, deadline=None)
 @given(with_dimensions(ELEMENTS))
 def test_random_datashapes_round_trip(text):
     assert str(ah.datashape.parse(text)) == text
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     nps.array_dtypes(subtype_strategy=nps.scalar_dtypes()) | nps.nested_dtypes(),
     st.lists(st.integers(0, 3), max_size=3),
@@ -240,7 +238,6 @@ def _packed(dtype):
     return np.dtype([(name, _packed(dtype.fields[name][0])) for name in dtype.names])
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="{}[]*:,?'\" 3abint8var_strided\\\n", max_size=40) | st.text(max_size=20))
 def test_random_text_is_parsed_or_raises_value_error(text):
     try:
@@ -267,7 +264,6 @@ AGREED = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
 @given(AGREED, st.lists(st.integers(1, 3), max_size=2))
 def test_awkward_parses_datashapes(spec, shape):
     from_datashape = pytest.importorskip("awkward").types.from_datashape

@@ -74,7 +74,6 @@ def same(a, b):
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
 def test_host_copies_between_any_two_layouts_keep_the_values(data):
     a = data.draw(views())
     whole, out = data.draw(places(a))
@@ -92,7 +91,6 @@ def test_host_copies_between_any_two_layouts_keep_the_values(data):
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
 def test_copies_of_any_layout_to_and_from_sycl_keep_the_values(data):
     """Views of device memory are copied to the host in any layout, also in pieces of a few elements."""
     pytest.importorskip("dpctl")
@@ -719,7 +717,6 @@ def test_out_on_a_device_is_rejected(sycl):
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
 def test_out_may_overlap_the_source(data):
     memory = np.arange(60)
     a = memory[data.draw(st.integers(0, 20)) :][: 40 : data.draw(st.sampled_from([1, 2, -1]))]

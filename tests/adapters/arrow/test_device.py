@@ -43,6 +43,7 @@ def read(arrow, x):
     return re.sub(r"\s", "", said)
 
 
+@pytest.mark.slow
 def test_arrow_cpp_reads_exported_streams(arrow):
     assert read(arrow, ah.asnested([[1, 2], None, [3]])) == "[[[1,2],null,[3]]]"
     assert read(arrow, ah.asnested(["a", None])) == '[["a",null]]'
@@ -50,6 +51,7 @@ def test_arrow_cpp_reads_exported_streams(arrow):
     assert read(arrow, ah.asarray([[1, 2], [3, 4]])) == "[[[1,2],[3,4]]]"
 
 
+@pytest.mark.slow
 def test_arrow_cpp_rejects_oneapi_memory(arrow):
     if not pytest.importorskip("dpctl").get_devices():
         pytest.skip("dpctl finds no device")

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from producers import lives
@@ -273,7 +273,6 @@ def outcome(function, values):
     ELEMENTS.flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=9))),
     st.sampled_from(sorted(LAYOUTS)),
 )
-@settings(max_examples=300, deadline=None)
 def test_random_arrays_equal_the_ndarray_in_each_library(source, layout):
     """Protocol exports copy arrays that are not in C order. `as_arrow` copies only booleans without copy=True."""
     values = LAYOUTS[layout](source)

@@ -40,6 +40,7 @@ NAMED = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", CASES)
 def test_invalid_struct_raises_and_is_released_once(case, form, outcomes):
@@ -54,6 +55,7 @@ def test_invalid_struct_raises_and_is_released_once(case, form, outcomes):
         assert arrays == (0 if case == "released array" else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", dict(false_streams()))
 def test_invalid_stream_or_device_raises(case, outcomes):
     kind, message, schemas, arrays = outcomes[case]

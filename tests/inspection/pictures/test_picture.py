@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse
 from contrast import DARK_PAGES, LIGHT_PAGES, contrast
 from dlpack_by_hand import Handmade
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import arrayhub
@@ -480,7 +480,6 @@ any_layout = st.integers(0, 64).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(any_layout)
 @example(([2**45, 1], [2**45, 0], 0, None, 19))  # spans more than 2**64 bytes
 @example(([2**62, 0], [1, 1], 0, 2**60, 8))
@@ -495,7 +494,6 @@ def test_pictures_of_random_layouts_are_small_and_well_formed(numbers):
     assert len(seen.text()) < 20_000
 
 
-@settings(max_examples=150, deadline=None)
 @given(small)
 def test_cells_of_random_layouts_have_the_computed_positions(numbers):
     shape, strides, offset, size = numbers
@@ -512,7 +510,6 @@ def test_cells_of_random_layouts_have_the_computed_positions(numbers):
     assert bool(picture.grid) == (math.prod(shape) > 0)
 
 
-@settings(max_examples=300, deadline=None)
 @given(small, st.integers(1, 4))
 def test_coverage_equals_an_enumeration_of_bytes(numbers, span):
     shape, strides, offset, _ = numbers
