@@ -50,18 +50,6 @@ def _number_of_sympy(obj: Any) -> str | None:
     return "complex(x), or float(x) of a real number" if obj.is_number else None
 
 
-def _constant_of_casadi(obj: Any) -> str | None:
-    return "casadi.DM(x).full(), a copy" if obj.is_constant() else None
-
-
-def _values_of_ndonnx(obj: Any) -> str | None:
-    try:
-        obj.unwrap_numpy()
-    except ValueError:
-        return None
-    return "x.unwrap_numpy()"
-
-
 def _dtype_of_frame(obj: Any) -> Any:
     dtypes = list(obj.dtypes)
     if len(set(dtypes)) == 1:
@@ -322,7 +310,6 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
 #     not have values, have "". The default is "x." and the path in `types`. For types that only `advice` lists, the
 #     protocols are tried first.
 BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
-    "MDAnalysis": dict(advice={"AtomGroup": "x.positions, a copy", "Timestep": "x.positions"}),
     "PyQt6": dict(
         types={"QImage": None},
         advice={
@@ -398,12 +385,10 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         types={"bitarray": None},
         advice={"bitarray": "numpy.frombuffer(x.unpack(), bool), a copy with one byte per bit"},
     ),
-    "bitstring": dict(advice={"Array": "x.tolist(), a copy", "Bits": "x.tobytes(), a copy"}),
     "blosc2": dict(
         types=dict.fromkeys(["Operand", "SChunk"]),
         advice={"Operand": _DECOMPRESS, "SChunk": "x[:], its decompressed bytes", "SimpleProxy": _DECOMPRESS},
     ),
-    "boost_histogram": dict(advice={"Histogram": "x.view(), a view without the overflow bins"}),
     "builtins": dict(
         types={"PySafeSlice": None},
         advice={
@@ -412,17 +397,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "dict": _columns_of_dict,
             "PySafeSlice": _READ_ALL,  # safetensors
             "str": f"{_FILE}, or [x] for text",
-            "Tensor": "x.values(), a list, if it is a tensor of candle",
-            "ZBytes": "bytes(x), a copy",  # zenoh
         },
-    ),
-    "capnp": dict(advice={"_DynamicListBuilder": _LIST, "_DynamicListReader": _LIST}),
-    "casadi": dict(
-        advice={
-            "DM": "x.full(), a dense copy",
-            "MX": otherwise(_constant_of_casadi, ""),
-            "SX": otherwise(_constant_of_casadi, ""),
-        }
     ),
     "collections": dict(types={"deque": None}, advice={"deque": "list(x)"}),
     "ctypes": dict(
@@ -439,24 +414,18 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "dask": dict(
         types={"Array": None}, advice={"Array": "x.compute()", "Bag": "x.compute(), a list", "Delayed": "x.compute()"}
     ),
-    "datasets": dict(advice={"Column": "x[:], a copy", "Dataset": "x['name'][:], a copy of one of its columns"}),
     "datatable": dict(
         types={"Frame": None},
         advice={
             "Frame": _DATATABLE  # its buffer copies columns, with missing values as -128
         },
     ),
-    "decord": dict(advice={"NDArray": "x.asnumpy(), a copy"}),
-    "flax": dict(advice={"Variable": "x[...]"}),
-    "flint": dict(advice={"flint_mat": "numpy.array(x.tolist(), float), a copy, if its elements are real"}),
     "gemmi": dict(types={"GridMeta": "array"}),
     "geopandas": dict(
         types=dict.fromkeys(["GeoDataFrame", "GeoSeries", "GeometryArray"]),
         advice={"GeoDataFrame": _SHAPES.replace("x", "x.geometry"), "GeoSeries": _SHAPES, "GeometryArray": _SHAPES},
     ),
     "gguf": dict(types={"ReaderTensor": None}, advice={"ReaderTensor": "x.data; for a quantized type, its bytes"}),
-    "google": dict(advice={"ListValue": _LIST, "RepeatedScalarContainer": _LIST}),
-    "graphblas": dict(advice={"Matrix": "x.to_dense(fill_value), a copy", "Vector": "x.to_dense(fill_value), a copy"}),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
     "h5py": dict(
         types=dict.fromkeys(["AbstractView", "Dataset", "HLObject"]),
@@ -473,8 +442,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Scalar": "x.execute(), which computes it",
         },
     ),
-    "igraph": dict(advice={"Matrix": _LIST, "Layout": _LIST}),
-    "iminuit": dict(advice={"Minuit": "list(x.values), a copy", "BasicView": _LIST}),
     "itk": dict(
         advice=dict.fromkeys(["itkImageBase2", "itkImageBase3", "itkImageBase4"], "itk.array_view_from_image(x)")
     ),
@@ -503,11 +470,9 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "TransformNode": _ASNUMPY,
         },
     ),
-    "mpmath": dict(advice={"_matrix": "numpy.array(x.tolist(), float), a copy"}),
     "multiprocess": _MULTIPROCESSING,  # dill's
     "multiprocessing": _MULTIPROCESSING,
     "ndindex": dict(types={"ArrayIndex": None}, advice={"ArrayIndex": "x.array"}),
-    "ndonnx": dict(advice={"Array": otherwise(_values_of_ndonnx, "")}),
     "netCDF4": dict(
         types=dict.fromkeys(["Dataset", "Variable"]),
         advice={"Dataset": "x['name'][...], which copies one of its variables into memory", "Variable": _READ},
@@ -562,14 +527,12 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         types={"LazyFrame": None},
         advice={"DataFrame": "x['name'] for a column", "LazyFrame": "x.collect()", "Series": "x.cast(polars.Float64)"},
     ),
-    "pvectorc": dict(advice={"PVector": _LIST}),
     "pyarrow": dict(
         advice={
             **dict.fromkeys(["SparseCOOTensor", "SparseCSCMatrix"], "x.to_tensor(), a dense copy"),
             **dict.fromkeys(["SparseCSFTensor", "SparseCSRMatrix"], "x.to_tensor(), a dense copy"),
         }
     ),
-    "pydicom": dict(advice={"MultiValue": _LIST}),
     "pygame": dict(
         types={"Surface": None},
         advice={
@@ -578,7 +541,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Vector3": _LIST,
         },
     ),
-    "pymupdf": dict(advice={"Pixmap": "x.samples_mv, a view of its bytes that is valid only while x is alive"}),
     "pyopencl": dict(
         types=dict.fromkeys(["Array", "Image", "MemoryObjectHolder", "SVM", "SVMPointer"]),
         advice={
@@ -589,13 +551,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "SVMPointer": _SVM,
         },
     ),
-    "pypdfium2": dict(advice={"PdfBitmap": "x.to_numpy()"}),
-    "pyroaring": dict(advice={"AbstractBitMap": _LIST, "AbstractBitMap64": _LIST}),
-    "pyrsistent": dict(advice={"PDeque": _LIST, "PList": _LIST, "PythonPVector": _LIST}),
-    "pytensor": dict(advice={"SharedVariable": "x.get_value(), a copy", "TensorConstant": "x.data", "Variable": ""}),
-    "qiskit": dict(advice={"QuantumCircuit": "qiskit.quantum_info.Operator(x).data, its matrix"}),
-    "quaternion": dict(advice={"quaternion": "quaternion.as_float_array(x)"}),
-    "qutip": dict(advice={"Data": "x.to_array(), a dense copy", "Qobj": "x.full(), a dense copy"}),
     "rasterio": dict(
         types=dict.fromkeys(["Band", "DatasetBase", "MemoryFile"]),
         advice={
@@ -604,7 +559,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "MemoryFile": "x.getbuffer(), its bytes",
         },
     ),
-    "rdkit": dict(advice={"ExplicitBitVect": _LIST}),
     "scipy": dict(
         types=dict.fromkeys(["KDTree", "_spbase", "cKDTree", "sparray", "spmatrix"]),
         advice={
@@ -615,7 +569,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "spmatrix": _sparse_call,
         },
     ),
-    "shapely": dict(advice={"Geometry": _SHAPES}),
     "skia": dict(
         types=dict.fromkeys(["Pixmap", "Surface"]),
         advice={
@@ -639,12 +592,8 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "KDTree": "x.data for its points",
         },
     ),
-    "sortedcontainers": dict(advice={"SortedList": _LIST}),
     "sparse": dict(types={"SparseArray": None}, advice={"SparseArray": _TODENSE}),
     "sqlite3": dict(advice={"Blob": "x.read(), a copy"}),
-    "stim": dict(
-        advice={"Tableau": "x.to_numpy(), a tuple of arrays", "PauliString": "x.to_numpy(), a tuple of arrays"}
-    ),
     "sympy": dict(
         types=dict.fromkeys(["MatrixBase", "NDimArray"]),
         advice={"Basic": otherwise(_number_of_sympy, ""), "MatrixBase": _SYMBOLS, "NDimArray": _SYMBOLS},
@@ -675,7 +624,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Variable": otherwise(_strings_of_tensorflow, "x.value(), which is read-only"),
         },
     ),
-    "tifffile": dict(advice={"TiffPage": "x.asarray(), a copy"}),
     "tinygrad": dict(types={"Tensor": None}, advice={"Tensor": _TINYGRAD}),
     "torch": dict(
         types=dict.fromkeys(["PackedSequence", "TypedStorage", "UntypedStorage"]),
@@ -686,10 +634,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         },
     ),
     "tvm_ffi": dict(advice={"Array": _LIST}),
-    "uncertainties": dict(
-        advice={"AffineScalarFunc": "uncertainties.unumpy.nominal_values(x), and uncertainties.unumpy.std_devs(x)"}
-    ),
-    "uproot": dict(advice={"Histogram": "x.values(), or x.to_numpy() for its values and its edges"}),
     "vtkmodules": dict(
         types=dict.fromkeys(["vtkBitArray", "vtkCellArray", "vtkDataSet", "vtkPoints"]),
         advice={

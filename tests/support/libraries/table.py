@@ -877,15 +877,6 @@ library(
 )
 
 
-def _tiff(tifffile):
-    path = tempfile.mkdtemp()
-    tifffile.imwrite(f"{path}/a.tif", np.arange(6, dtype="u2").reshape(2, 3))
-    return tifffile.TiffFile(f"{path}/a.tif").pages[0]
-
-
-library("tifffile", Refused("pages", _tiff, "x.asarray()", "its data is in a file"), in_extra=False)
-
-
 def _safetensors(safetensors):
     path = tempfile.mkdtemp()
     importing("safetensors.numpy").save_file({"a": np.arange(3.0)}, f"{path}/a.safetensors")
@@ -918,15 +909,6 @@ library(
         "sparse",
     ),
     in_extra=False,
-)
-
-
-def _bitmap_of_pdf(pypdfium2):
-    return pypdfium2.PdfDocument.new().new_page(10, 8).render()
-
-
-library(
-    "pypdfium2", Refused("PdfBitmap", _bitmap_of_pdf, "x.to_numpy()", "does not support any protocol"), in_extra=False
 )
 
 
@@ -1040,23 +1022,6 @@ library(
 )
 
 
-def _repeated(protobuf):
-    return importing("google.protobuf.descriptor_pb2").SourceCodeInfo.Location(path=[1, 2]).path
-
-
-def _list_value(protobuf):
-    made = importing("google.protobuf.struct_pb2").ListValue()
-    made.extend([1.0, 2.0])
-    return made
-
-
-library(
-    "protobuf",
-    Refused("ListValue", _list_value, "list(x)", _SEQUENCE),
-    Refused("repeated fields", _repeated, "list(x)", _SEQUENCE),
-    module="google.protobuf",
-    in_extra=False,
-)
 library(
     "cffi",
     Refused(
@@ -1109,27 +1074,6 @@ library(
     ),
 )
 library(
-    "boost-histogram",
-    Refused(
-        "Histogram",
-        lambda bh: bh.Histogram(bh.axis.Regular(3, 0, 1)),
-        "x.view()",
-        "its axes and overflow bins would be lost",
-    ),
-    module="boost_histogram",
-    in_extra=False,
-)
-library(
-    "hist",
-    Refused(
-        "Hist",
-        lambda hist: hist.Hist(hist.axis.Regular(3, 0, 1)),
-        "x.view()",
-        "its axes and overflow bins would be lost",
-    ),
-    in_extra=False,
-)
-library(
     "gemmi",
     View(
         "FloatGrid, Int8Grid",
@@ -1150,254 +1094,8 @@ library(
     ),
     in_extra=False,
 )
-library(
-    "qutip",
-    Refused("Qobj", lambda qutip: qutip.qeye(3), "x.full()", "may be sparse"),
-    Refused("Dense, CSR, Dia", lambda qutip: qutip.qeye(3).data, "x.to_array()", "may be sparse"),
-    in_extra=False,
-)
-library(
-    "bitstring",
-    Refused("Array", lambda bitstring: bitstring.Array("int32", [1, 2]), "x.tolist()", "its elements are bits"),
-    Refused("Bits, BitArray", lambda bitstring: bitstring.BitArray("0xff"), "x.tobytes()", "its elements are bits"),
-    in_extra=False,
-)
 
 
-def _timestep(MDAnalysis):
-    return MDAnalysis.Universe.empty(4, trajectory=True).trajectory.ts
-
-
-library(
-    "MDAnalysis",
-    Refused("Timestep", _timestep, "x.positions", "several arrays"),
-    Refused(
-        "AtomGroup",
-        lambda MDAnalysis: MDAnalysis.Universe.empty(4, trajectory=True).atoms,
-        "x.positions",
-        "several arrays",
-    ),
-    in_extra=False,
-)
-
-
-def _circuit(qiskit):
-    circuit = qiskit.QuantumCircuit(1)
-    circuit.h(0)
-    return circuit
-
-
-library(
-    "qiskit",
-    Refused("QuantumCircuit", _circuit, "qiskit.quantum_info.Operator(x).data", "its `data` is a list of instructions"),
-    in_extra=False,
-)
-
-
-def _huggingface(datasets):
-    return datasets.Dataset.from_dict({"name": [1.0, 2.0]})
-
-
-library(
-    "datasets",
-    Refused("Dataset", _huggingface, "x['name'][:]", "several columns"),
-    Refused("Column", lambda datasets: _huggingface(datasets)["name"], "x[:]", "its data may be in a file"),
-    in_extra=False,
-)
-
-
-def _minuit(iminuit):
-    return iminuit.Minuit(lambda x, y: x * x + y * y, 1.0, 2.0)
-
-
-library(
-    "iminuit",
-    Refused("Minuit", _minuit, "list(x.values)", "several arrays"),
-    Refused("values, errors", lambda iminuit: _minuit(iminuit).values, "list(x)", _SEQUENCE),
-    in_extra=False,
-)
-library(
-    "uproot",
-    Refused(
-        "histograms",
-        lambda uproot: uproot.writing.identify.to_writable((np.ones(2), np.arange(3.0))),
-        "x.values()",
-        "its axes would be lost; `x.to_numpy()` is a tuple",
-    ),
-    in_extra=False,
-)
-library(
-    "stim",
-    Refused("Tableau, PauliString", lambda stim: stim.Tableau(2), "x.to_numpy()", "its bits are in several arrays"),
-    in_extra=False,
-)
-library(
-    "numpy-quaternion",
-    Refused(
-        "arrays of quaternions",
-        lambda quaternion: quaternion.as_quat_array(np.ones((2, 4))),
-        "quaternion.as_float_array(x)",
-        "no protocol can represent this dtype",
-    ),
-    module="quaternion",
-    in_extra=False,
-)
-library(
-    "python-graphblas",
-    Refused(
-        "Matrix, Vector",
-        lambda graphblas: graphblas.Matrix.from_coo([0, 1], [0, 1], [1.0, 2.0]),
-        "x.to_dense(fill_value)",
-        "sparse",
-        lambda x: x.to_dense(0.0),
-    ),
-    module="graphblas",
-    in_extra=False,
-)
-library(
-    "flax",
-    Refused(
-        "nnx.Param, nnx.Variable",
-        lambda flax: importing("flax.nnx").Param(importing("jax").numpy.ones(3)),
-        "x[...]",
-        "a write replaces the array",
-    ),
-    in_extra=False,
-)
-library(
-    "decord",
-    Refused("NDArray", lambda decord: decord.nd.array(np.arange(3.0)), "x.asnumpy()", "does not support any protocol"),
-    in_extra=False,
-)
-library(
-    "pytensor",
-    Refused(
-        "shared variables",
-        lambda pytensor: pytensor.shared(np.arange(3.0)),
-        "x.get_value()",
-        "an update replaces the array",
-    ),
-    Refused("constants", lambda pytensor: importing("pytensor.tensor").constant([1.0, 2.0]), "x.data", "symbolic"),
-    Refused(
-        "other variables", lambda pytensor: importing("pytensor.tensor").vector(), "no values yet", _SYMBOLIC, nothing
-    ),
-    in_extra=False,
-)
-library(
-    "rdkit",
-    Refused(
-        "ExplicitBitVect",
-        lambda rdkit: importing("rdkit.DataStructs").ExplicitBitVect(8),
-        "list(x)",
-        "its elements are bits",
-    ),
-    in_extra=False,
-)
-
-
-def _capnp_list(capnp):
-    path = f"{tempfile.mkdtemp()}/a.capnp"
-    with open(path, "w") as file:
-        file.write("@0xd508eebdc2dc42b8;\nstruct A { name @0 :List(Float64); }\n")
-    return capnp.load(path).A.new_message(name=[1.0, 2.0]).name
-
-
-library("pycapnp", Refused("lists", _capnp_list, "list(x)", _SEQUENCE), module="capnp", in_extra=False)
-library(
-    "pyroaring",
-    Refused("BitMap, BitMap64", lambda pyroaring: pyroaring.BitMap([1, 2]), "list(x)", "compressed"),
-    in_extra=False,
-)
-library(
-    "pyrsistent",
-    Refused("PVector", lambda pyrsistent: pyrsistent.pvector([1, 2]), "list(x)", _SEQUENCE),
-    Refused("PList, PDeque", lambda pyrsistent: pyrsistent.plist([1, 2]), "list(x)", _SEQUENCE),
-    in_extra=False,
-)
-library(
-    "sortedcontainers",
-    Refused("SortedList", lambda sortedcontainers: sortedcontainers.SortedList([1, 2]), "list(x)", _SEQUENCE),
-    in_extra=False,
-)
-library(
-    "pydicom",
-    Refused(
-        "MultiValue",
-        lambda pydicom: importing("pydicom.multival").MultiValue(float, [1.0, 2.0]),
-        "list(x)",
-        _SEQUENCE,
-    ),
-    in_extra=False,
-)
-library(
-    "igraph",
-    Refused("Layout", lambda igraph: igraph.Graph.Ring(4).layout_circle(), "list(x)", _SEQUENCE),
-    Refused("Matrix", lambda igraph: igraph.Matrix([[1, 2], [3, 4]]), "list(x)", _SEQUENCE),
-    in_extra=False,
-)
-library(
-    "eclipse-zenoh",
-    Refused("ZBytes", lambda zenoh: zenoh.ZBytes(b"abc"), "bytes(x)", "may consist of several pieces"),
-    module="zenoh",
-    in_extra=False,
-)
-library(
-    "candle-nn",
-    Refused("Tensor", lambda candle: candle.Tensor([1.0, 2.0]), "x.values()", "does not support any protocol"),
-    module="candle",
-    in_extra=False,
-)
-
-
-def _pixmap(pymupdf):
-    return pymupdf.Pixmap(pymupdf.csRGB, pymupdf.IRect(0, 0, 4, 3))
-
-
-library(
-    "pymupdf",
-    Refused("Pixmap", _pixmap, "x.samples_mv", "`samples_mv` does not keep the Pixmap alive"),
-    in_extra=False,
-)
-library(
-    "ndonnx",
-    Refused("constants", lambda ndonnx: ndonnx.asarray(np.arange(3.0)), "x.unwrap_numpy()", "part of a graph"),
-    Refused(
-        "arguments",
-        lambda ndonnx: ndonnx.argument(shape=("N",), dtype=ndonnx.float64),
-        "no values yet",
-        _SYMBOLIC,
-        nothing,
-    ),
-    in_extra=False,
-)
-library(
-    "mpmath",
-    Refused(
-        "matrix",
-        lambda mpmath: mpmath.matrix([[1, 2], [3, 4]]),
-        "numpy.array(x.tolist(), float)",
-        "its elements are objects",
-    ),
-    in_extra=False,
-)
-library(
-    "python-flint",
-    Refused(
-        "matrices",
-        lambda flint: flint.fmpz_mat(2, 2, [1, 2, 3, 4]),
-        "numpy.array(x.tolist(), float)",
-        "its elements are objects",
-    ),
-    module="flint",
-    in_extra=False,
-)
-library(
-    "casadi",
-    Refused("DM", lambda casadi: casadi.DM([[1, 2], [3, 4]]), "x.full()", "may be sparse"),
-    Refused("constant SX, MX", lambda casadi: casadi.SX([1, 2]), "casadi.DM(x).full()", "expressions"),
-    Refused("SX, MX with symbols", lambda casadi: casadi.SX.sym("x", 2), "no values yet", _SYMBOLIC, nothing),
-    in_extra=False,
-)
 library(
     "keras",
     Refused("Variable", lambda keras: keras.Variable(np.ones(3)), "keras.ops.convert_to_numpy(x)", "wraps a tensor"),
@@ -1408,27 +1106,6 @@ library(
 library(
     "dace",
     Refused("symbol", lambda dace: dace.symbol("N"), "no values yet", _SYMBOLIC, nothing),
-    in_extra=False,
-)
-library(
-    "shapely",
-    Refused(
-        "arrays of geometries",
-        lambda shapely: shapely.points([[1, 2], [3, 4]]),
-        "shapely.get_coordinates(x)",
-        "its elements are geometries",
-    ),
-    Refused("single geometries", lambda shapely: shapely.Point(1, 2), "shapely.get_coordinates(x)", "not numbers"),
-    in_extra=False,
-)
-library(
-    "uncertainties",
-    Refused(
-        "arrays",
-        lambda uncertainties: importing("uncertainties.unumpy").uarray([1, 2], [0.1, 0.2]),
-        "uncertainties.unumpy.nominal_values(x)",
-        "its elements are objects",
-    ),
     in_extra=False,
 )
 
