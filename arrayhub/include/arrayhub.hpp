@@ -17,9 +17,6 @@
 #define ARRAYHUB_HPP
 
 #include <arrayhub.h>
-#ifdef ARRAYHUB_STANDALONE
-#include <arrayhub/standalone.hpp>
-#endif
 
 #if ARRAYHUB_TARGET_VERSION < 2
 #error "arrayhub.hpp needs ARRAYHUB_TARGET_VERSION 2 or more"
@@ -296,6 +293,12 @@ template <> struct element<float> { static constexpr PyUSMArrayDataType type{2, 
 template <> struct element<double> { static constexpr PyUSMArrayDataType type{2, 64, 1}; };
 template <> struct element<std::complex<float>> { static constexpr PyUSMArrayDataType type{5, 64, 1}; };
 template <> struct element<std::complex<double>> { static constexpr PyUSMArrayDataType type{5, 128, 1}; };
+
+namespace detail {
+inline bool is_same_type(const PyUSMArrayDataType &a, const PyUSMArrayDataType &b) noexcept {
+    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+} // namespace detail
 
 // List of the element types that a view accepts. view::visit calls a function with a view of the actual type.
 template <class... T> struct one_of {};
@@ -638,10 +641,8 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
         PyUSMArrayElement is{};
         is.dtype = held_.fields().dl_dtype;
         if (is.dtype.code == USM_ARRAY_NO_DLPACK && PyUSMArray_TypeOfNumber(held_.fields().typenum, &is) < 0) PyErr_Clear();
-        for (int k = rules::accepted - 1; k >= 0; --k) {
-            const PyUSMArrayDataType &type = detail::types_of<one_of<T...>>::list[k];
-            if (type.code == is.dtype.code && type.bits == is.dtype.bits && type.lanes == is.dtype.lanes) which_ = k;
-        }
+        for (int k = rules::accepted - 1; k >= 0; --k)
+            if (detail::is_same_type(detail::types_of<one_of<T...>>::list[k], is.dtype)) which_ = k;
     }
 
     template <int K, class F, class First, class... Rest> decltype(auto) visit_as(F &&f) const {
@@ -912,5 +913,9 @@ inline void init() {
 inline void init(PyObject *) { init(); }
 
 } // namespace arrayhub
+
+#ifdef ARRAYHUB_STANDALONE
+#include <arrayhub/standalone.hpp>
+#endif
 
 #endif

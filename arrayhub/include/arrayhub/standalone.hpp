@@ -6,13 +6,12 @@
 // If the package is installed, it is used, as without the macro. Otherwise import_arrayhub() uses the function table that
 // this header defines. Its functions import arrays in host memory, without copies, as objects with the fields of a USMArray.
 // The functions that create or convert arrays, look up element types or return a SYCL queue raise an ImportError that names
-// the package.
+// the package. arrayhub.hpp includes this header at its end: it is the only import of DLPack and buffers in C++.
 #ifndef ARRAYHUB_STANDALONE_HPP
 #define ARRAYHUB_STANDALONE_HPP
 
-#include <arrayhub.h>
+#include <arrayhub.hpp>
 
-#include <cstdlib>
 #include <cstring>
 
 namespace arrayhub __attribute__((visibility("hidden"))) {
@@ -65,15 +64,30 @@ inline PyTypeObject *array_type = nullptr;
 
 inline array_object *fields_of(PyObject *array) noexcept { return reinterpret_cast<array_object *>(array); }
 
+// Takes the current exception, which `restore` sets again. Unlike python_error, it does not allocate memory.
+struct held_exception {
+    PyObject *type, *value, *traceback;
+    held_exception() noexcept { PyErr_Fetch(&type, &value, &traceback); }
+    held_exception(const held_exception &) = delete;
+    held_exception &operator=(const held_exception &) = delete;
+    ~held_exception() {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    }
+    void restore() noexcept {
+        PyErr_Restore(std::exchange(type, nullptr), std::exchange(value, nullptr), std::exchange(traceback, nullptr));
+    }
+};
+
 inline void release(PyObject *self) noexcept {
     array_object *a = fields_of(self);
-    PyObject *type, *value, *traceback; // a producer's deleter may run Python code
-    PyErr_Fetch(&type, &value, &traceback);
+    held_exception pending; // a producer's deleter may run Python code
     if (a->managed != nullptr && a->managed->deleter != nullptr) a->managed->deleter(a->managed);
     if (a->versioned != nullptr && a->versioned->deleter != nullptr) a->versioned->deleter(a->versioned);
     if (a->buffer.obj != nullptr) PyBuffer_Release(&a->buffer);
     Py_XDECREF(a->base);
-    PyErr_Restore(type, value, traceback);
+    pending.restore();
     PyTypeObject *cls = Py_TYPE(self);
     PyObject_Free(self);
     Py_DECREF(cls);
@@ -93,26 +107,26 @@ inline array_object *new_array(PyObject *base) noexcept {
     return a;
 }
 
-// Return the name of an object's type, such as "torch.Tensor", or NULL with an exception set.
-inline PyObject *type_name(PyObject *obj) noexcept {
-    PyObject *cls = reinterpret_cast<PyObject *>(Py_TYPE(obj));
-    PyObject *name = PyType_GetName(Py_TYPE(obj)), *module = PyObject_GetAttrString(cls, "__module__");
-    PyObject *full = name;
-    if (module == nullptr || !PyUnicode_Check(module)) {
-        PyErr_Clear();
-    } else if (name != nullptr && PyUnicode_CompareWithASCIIString(module, "builtins") != 0) {
-        full = PyUnicode_FromFormat("%U.%U", module, name);
-        Py_DECREF(name);
-    }
-    Py_XDECREF(module);
-    return full;
+// Return the name of an object's type, such as "torch.Tensor", or an empty object with an exception set.
+inline object type_name(PyObject *obj) noexcept {
+    const object name = object::steal(PyType_GetName(Py_TYPE(obj)));
+    const object module = object::steal(PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(obj)), "__module__"));
+    if (!name) return name;
+    PyErr_Clear(); // an extension type may lack the attribute
+    if (!module || !PyUnicode_Check(module.ptr()) || PyUnicode_CompareWithASCIIString(module.ptr(), "builtins") == 0) return name;
+    return object::steal(PyUnicode_FromFormat("%U.%U", module.ptr(), name.ptr()));
 }
 
 // Raise `exception` with the message "this NAME WORDS", where NAME is the type of an object.
 inline void raise_about(PyObject *exception, PyObject *obj, const char *words) noexcept {
-    PyObject *name = type_name(obj);
-    if (name != nullptr) PyErr_Format(exception, "this %U %s", name, words);
-    Py_XDECREF(name);
+    if (const object name = type_name(obj)) PyErr_Format(exception, "this %U %s", name.ptr(), words);
+}
+
+// Clear the current exception, and return its message as a str, or an empty object with another exception set.
+inline object take_message() noexcept {
+    held_exception e;
+    PyErr_NormalizeException(&e.type, &e.value, &e.traceback);
+    return object::steal(PyObject_Str(e.value));
 }
 
 // Replace a producer's exception by a BufferError, whose message names the type, quotes the producer's message and advises to
@@ -121,21 +135,14 @@ inline void explain_refusal(PyObject *obj) noexcept {
     if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
         !PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_AttributeError))
         return;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *name = type_name(obj);
-    if (name != nullptr)
-        PyErr_Format(PyExc_BufferError, "this %U: %S; the package arrayhub imports more arrays. Install arrayhub", name, value);
-    Py_XDECREF(name);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
+    const object message = take_message(), name = message ? type_name(obj) : object();
+    if (name)
+        PyErr_Format(PyExc_BufferError, "this %U: %U; the package arrayhub imports more arrays. Install arrayhub", name.ptr(),
+                     message.ptr());
 }
 
-inline bool needs_package(const char *what) noexcept {
+inline void needs_package(const char *what) noexcept {
     PyErr_Format(PyExc_ImportError, "%s needs the package arrayhub, which cannot be imported; install arrayhub", what);
-    return false;
 }
 
 // ---------------------------------------------------------------------------------------------------------- validation
@@ -199,12 +206,9 @@ constexpr element_type element_types[] = {
     {{1, 64, 1}, 8, "uint64"},   {{2, 16, 1}, 23, "float16"},  {{2, 32, 1}, 11, "float32"},  {{2, 64, 1}, 12, "float64"},
     {{4, 16, 1}, -1, "bfloat16"}, {{5, 64, 1}, 14, "complex64"}, {{5, 128, 1}, 15, "complex128"},
 };
-inline bool same(const PyUSMArrayDataType &a, const PyUSMArrayDataType &b) noexcept {
-    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
-}
 inline const element_type *find_type(const PyUSMArrayDataType &dtype) noexcept {
     for (const element_type &type : element_types)
-        if (same(type.dtype, dtype)) return &type;
+        if (detail::is_same_type(type.dtype, dtype)) return &type;
     return nullptr;
 }
 // Set the element type. Return false if this header does not support it.
@@ -219,45 +223,34 @@ inline bool set_type(array_object *a, const PyUSMArrayDataType &dtype) noexcept 
 
 // ------------------------------------------------------------------------------------------------------ buffer protocol
 
+// Codes of PEP 3118. ctypes writes '<l' for native longs, too, so 'l' and 'L' have both sizes.
+struct format_code {
+    char letter;
+    uint8_t code;
+    size_t bytes;
+};
+constexpr format_code format_codes[] = {
+    {'?', 6, 1}, {'b', 0, 1}, {'B', 1, 1}, {'h', 0, 2}, {'H', 1, 2}, {'i', 0, 4}, {'I', 1, 4}, {'q', 0, 8}, {'Q', 1, 8},
+    {'l', 0, 4}, {'L', 1, 4}, {'e', 2, 2}, {'f', 2, 4}, {'d', 2, 8}, {'l', 0, sizeof(long)}, {'L', 1, sizeof(long)},
+    {'n', 0, sizeof(Py_ssize_t)}, {'N', 1, sizeof(size_t)},
+};
+
 // Return the element type of a PEP 3118 format. If it is not supported or not in native byte order, return the code
 // USM_ARRAY_NO_DLPACK.
 inline PyUSMArrayDataType type_of_format(const char *format, Py_ssize_t itemsize) noexcept {
-    const PyUSMArrayDataType unknown{USM_ARRAY_NO_DLPACK, 0, 0};
-    const auto type = [](int code, size_t bytes) {
-        return PyUSMArrayDataType{static_cast<uint8_t>(code), static_cast<uint8_t>(8 * bytes), 1};
-    };
     if (format == nullptr) format = "B";
     const uint16_t one = 1;
     const bool little = *reinterpret_cast<const unsigned char *>(&one) == 1;
     const bool other_order = little ? *format == '>' || *format == '!' : *format == '<';
-    if (other_order && itemsize != 1) return unknown;
     if (*format != '\0' && std::strchr("@=<>!", *format) != nullptr) ++format;
     const bool is_complex = *format == 'Z';
     if (is_complex) ++format;
-    const size_t long_size = itemsize == sizeof(long) ? sizeof(long) : 4; // ctypes writes '<l' for native longs, too
-    if (*format == '\0' || format[1] != '\0') return unknown;
-    PyUSMArrayDataType found = unknown;
-    switch (*format) {
-    case '?': found = type(6, 1); break;
-    case 'b': found = type(0, 1); break;
-    case 'B': found = type(1, 1); break;
-    case 'h': found = type(0, 2); break;
-    case 'H': found = type(1, 2); break;
-    case 'i': found = type(0, 4); break;
-    case 'I': found = type(1, 4); break;
-    case 'l': found = type(0, long_size); break;
-    case 'L': found = type(1, long_size); break;
-    case 'q': found = type(0, 8); break;
-    case 'Q': found = type(1, 8); break;
-    case 'n': found = type(0, sizeof(Py_ssize_t)); break;
-    case 'N': found = type(1, sizeof(size_t)); break;
-    case 'e': found = type(2, 2); break;
-    case 'f': found = type(2, 4); break;
-    case 'd': found = type(2, 8); break;
-    default: return unknown;
-    }
-    if (is_complex) found = found.code == 2 ? type(5, found.bits / 4) : unknown;
-    return found.bits == 8 * itemsize ? found : unknown;
+    const bool is_one_code = *format != '\0' && format[1] == '\0' && (!other_order || itemsize == 1);
+    const size_t size = static_cast<size_t>(itemsize) / (is_complex ? 2 : 1);
+    for (const format_code &row : format_codes)
+        if (is_one_code && row.letter == *format && row.bytes == size && (!is_complex || row.code == 2))
+            return {static_cast<uint8_t>(is_complex ? 5 : row.code), static_cast<uint8_t>(8 * itemsize), 1};
+    return {USM_ARRAY_NO_DLPACK, 0, 0};
 }
 
 // Set the fields of an array from its buffer. Return an error text, or NULL.
@@ -321,30 +314,24 @@ inline const char *read_tensor(array_object *a, const dl_tensor &t, bool writeab
 }
 
 // Return a new DLPack capsule. Version 1.0 is requested first, because older capsules cannot mark memory as read-only.
-inline PyObject *call_dlpack(PyObject *obj) noexcept {
-    PyObject *method = PyObject_GetAttrString(obj, "__dlpack__");
-    PyObject *no_arguments = method == nullptr ? nullptr : PyTuple_New(0);
-    PyObject *options = no_arguments == nullptr ? nullptr : Py_BuildValue("{s(ii)}", "max_version", 1, 0);
-    PyObject *capsule = options == nullptr ? nullptr : PyObject_Call(method, no_arguments, options);
-    if (options != nullptr && capsule == nullptr && PyErr_ExceptionMatches(PyExc_TypeError)) {
+inline object call_dlpack(PyObject *obj) noexcept {
+    const object method = object::steal(PyObject_GetAttrString(obj, "__dlpack__")), none = object::steal(PyTuple_New(0));
+    const object options = object::steal(Py_BuildValue("{s(ii)}", "max_version", 1, 0));
+    if (!method || !none || !options) return object();
+    object capsule = object::steal(PyObject_Call(method.ptr(), none.ptr(), options.ptr()));
+    if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyErr_Clear(); // a producer from before DLPack 1.0 does not have the argument
-        capsule = PyObject_Call(method, no_arguments, nullptr);
+        capsule = object::steal(PyObject_Call(method.ptr(), none.ptr(), nullptr));
     }
-    Py_XDECREF(options);
-    Py_XDECREF(no_arguments);
-    Py_XDECREF(method);
     return capsule;
 }
 
 // Return true if __dlpack_device__ reports host memory, or false with an exception set. A tensor on a device is not
 // requested, because the request could wait for the device's work.
 inline bool is_on_host(PyObject *obj) noexcept {
-    PyObject *device = PyObject_CallMethod(obj, "__dlpack_device__", nullptr);
-    if (device == nullptr) return false;
-    PyObject *number = PySequence_GetItem(device, 0);
-    Py_DECREF(device);
-    const long type = number == nullptr ? -1 : PyLong_AsLong(number);
-    Py_XDECREF(number);
+    const object device = object::steal(PyObject_CallMethod(obj, "__dlpack_device__", nullptr));
+    const object number = device ? object::steal(PySequence_GetItem(device.ptr(), 0)) : object();
+    const long type = number ? PyLong_AsLong(number.ptr()) : -1;
     if (PyErr_Occurred()) return false;
     if (type == dl_cpu) return true;
     PyErr_Format(PyExc_BufferError, "its memory is on DLPack device %ld; accepted: host memory", type);
@@ -352,11 +339,14 @@ inline bool is_on_host(PyObject *obj) noexcept {
 }
 
 inline PyObject *import_dlpack(PyObject *obj) noexcept {
-    PyObject *capsule = is_on_host(obj) ? call_dlpack(obj) : nullptr;
+    const object held = is_on_host(obj) ? call_dlpack(obj) : object();
+    PyObject *capsule = held.ptr();
     if (capsule == nullptr) return explain_refusal(obj), nullptr;
     array_object *a = new_array(obj);
+    if (a == nullptr) return nullptr;
+    object made = object::steal(reinterpret_cast<PyObject *>(a));
     const char *wrong = "did not return an unused DLPack capsule";
-    if (a != nullptr && PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         auto *m = static_cast<dl_managed_versioned *>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
         wrong = m->major != 1 ? "has a DLPack tensor of a version other than 1"
                               : read_tensor(a, m->tensor, !(m->flags & dl_readonly));
@@ -364,16 +354,13 @@ inline PyObject *import_dlpack(PyObject *obj) noexcept {
             a->versioned = m; // the capsule no longer releases the tensor
             if (m->flags & dl_copied) a->flags |= USM_ARRAY_COPIED;
         }
-    } else if (a != nullptr && PyCapsule_IsValid(capsule, "dltensor")) {
+    } else if (PyCapsule_IsValid(capsule, "dltensor")) {
         auto *m = static_cast<dl_managed *>(PyCapsule_GetPointer(capsule, "dltensor"));
         wrong = read_tensor(a, m->tensor, false); // the capsule does not specify whether its memory is writable
         if (wrong == nullptr && PyCapsule_SetName(capsule, "used_dltensor") == 0) a->managed = m;
     }
-    Py_DECREF(capsule);
-    if (a != nullptr && wrong == nullptr && !PyErr_Occurred()) return reinterpret_cast<PyObject *>(a);
-    if (a != nullptr && wrong != nullptr) raise_about(PyExc_BufferError, obj, wrong);
-    Py_XDECREF(reinterpret_cast<PyObject *>(a));
-    return nullptr;
+    if (wrong != nullptr) raise_about(PyExc_BufferError, obj, wrong);
+    return PyErr_Occurred() ? nullptr : made.release();
 }
 
 // ------------------------------------------------------------------------------------------------------------- requests
@@ -381,7 +368,7 @@ inline PyObject *import_dlpack(PyObject *obj) noexcept {
 // Return the error text for the first condition that an array does not meet, and set `exception` to its class, or return NULL.
 inline const char *misfit(const array_object *a, const PyUSMArrayRequest *r, PyObject **exception) noexcept {
     bool accepted = r->ndtypes == 0;
-    for (int k = 0; k < r->ndtypes; ++k) accepted = accepted || same(r->dtypes[k], a->dl_dtype);
+    for (int k = 0; k < r->ndtypes; ++k) accepted = accepted || detail::is_same_type(r->dtypes[k], a->dl_dtype);
     *exception = PyExc_TypeError;
     if (!accepted) return "has elements of a different type";
     *exception = PyExc_ValueError;
@@ -427,14 +414,12 @@ inline void raise_misfit(const array_object *a, PyObject *obj, const PyUSMArrayR
     char accepted[256] = "";
     describe(r, accepted, sizeof(accepted));
     const element_type *type = find_type(a->dl_dtype);
-    PyObject *name = type_name(obj);
-    if (name != nullptr)
+    if (const object name = type_name(obj))
         PyErr_Format(exception, "%s%sthis %U %s: it has %d dimension%s of %s, %s; accepted: %s. %s",
-                     r->name == nullptr ? "" : r->name, r->name == nullptr ? "" : ": ", name, wrong, a->nd, a->nd == 1 ? "" : "s",
-                     type == nullptr ? "an unknown type" : type->name,
+                     r->name == nullptr ? "" : r->name, r->name == nullptr ? "" : ": ", name.ptr(), wrong, a->nd,
+                     a->nd == 1 ? "" : "s", type == nullptr ? "an unknown type" : type->name,
                      a->flags & USM_ARRAY_WRITEABLE ? "writeable" : "read-only", accepted,
                      r->may == 0 ? "Convert it first" : "Convert it first, or install arrayhub, which converts it");
-    Py_XDECREF(name);
 }
 
 // --------------------------------------------------------------------------------------------------------- the table
@@ -452,13 +437,9 @@ inline PyObject *from_object(PyObject *obj) noexcept {
     if (PyObject_CheckBuffer(obj)) {
         PyObject *found = import_buffer(obj);
         if (found != nullptr || !has_dlpack || !PyErr_ExceptionMatches(PyExc_Exception)) return found;
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
+        held_exception of_buffer;
         found = import_dlpack(obj); // for elements that only DLPack represents, such as bfloat16 of jax
-        if (found == nullptr) return PyErr_Restore(type, value, traceback), nullptr; // drops the exception of DLPack
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
+        if (found == nullptr) of_buffer.restore(); // drops the exception of DLPack
         return found;
     }
     if (has_dlpack) return import_dlpack(obj);
@@ -468,33 +449,19 @@ inline PyObject *from_object(PyObject *obj) noexcept {
     return nullptr;
 }
 
-// Put "name: " before the message of the current exception.
-inline void add_name(const char *name) noexcept {
-    if (name == nullptr || !PyErr_ExceptionMatches(PyExc_Exception)) return;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (type == PyExc_TypeError || type == PyExc_BufferError || type == PyExc_ValueError) {
-        PyErr_Format(type, "%s: %S", name, value);
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-    } else {
-        PyErr_Restore(type, value, traceback);
-    }
-}
-
 inline PyObject *request(PyObject *obj, const PyUSMArrayRequest *r) noexcept {
-    PyObject *array = from_object(obj);
-    if (array == nullptr) {
-        add_name(r->name);
+    object array = object::steal(from_object(obj));
+    if (!array) {
+        PyObject *const type = PyErr_Occurred();
+        if (r->name != nullptr && (type == PyExc_TypeError || type == PyExc_BufferError || type == PyExc_ValueError))
+            if (const object message = take_message()) PyErr_Format(type, "%s: %U", r->name, message.ptr());
         return nullptr;
     }
     PyObject *exception;
-    const char *wrong = misfit(fields_of(array), r, &exception);
-    if (wrong == nullptr) return array;
-    raise_misfit(fields_of(array), obj, r, exception, wrong);
-    Py_DECREF(array);
+    const array_object *a = fields_of(array.ptr());
+    const char *wrong = misfit(a, r, &exception);
+    if (wrong == nullptr) return array.release();
+    raise_misfit(a, obj, r, exception, wrong);
     return nullptr;
 }
 
@@ -504,20 +471,8 @@ inline int match(PyObject *array, const PyUSMArrayRequest *r) noexcept {
 }
 
 inline PyObject *explain(PyObject *obj, const PyUSMArrayRequest *r) noexcept {
-    PyObject *array = request(obj, r);
-    if (array != nullptr) {
-        Py_DECREF(array);
-        return PyUnicode_FromString("");
-    }
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *words = PyObject_Str(value);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
-    return words;
+    if (const object array = object::steal(request(obj, r))) return PyUnicode_FromString("");
+    return PyErr_ExceptionMatches(PyExc_Exception) ? take_message().release() : nullptr;
 }
 
 inline int host_ready(PyObject *) noexcept { return 0; }
@@ -533,30 +488,18 @@ inline int type_of_object(PyObject *, PyUSMArrayElement *) noexcept { return nee
 inline PyObject *convert(PyObject *, const char *) noexcept { return needs_package("Conversion to a library"), nullptr; }
 inline PyObject *like(PyObject *, PyObject *, int) noexcept { return needs_package("Conversion to a library"), nullptr; }
 
-// Return whether the package arrayhub is absent. If its import fails, the exception stays set, and the caller clears it if
-// the package is absent.
+// Return whether the package arrayhub is absent. If it is present, import it. If that fails, its exception is set.
 inline bool is_absent() noexcept {
-    PyObject *package = PyImport_ImportModule("arrayhub");
-    if (package != nullptr) {
-        Py_DECREF(package);
-        return false;
-    }
-    if (!PyErr_ExceptionMatches(PyExc_ModuleNotFoundError)) return false;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *name = PyObject_GetAttrString(value, "name");
-    const bool absent = name != nullptr && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "arrayhub") == 0;
-    Py_XDECREF(name);
-    PyErr_Restore(type, value, traceback);
-    return absent;
+    const object importlib = object::steal(PyImport_ImportModule("importlib.util"));
+    const object spec = importlib ? object::steal(PyObject_CallMethod(importlib.ptr(), "find_spec", "s", "arrayhub")) : object();
+    if (spec && spec.ptr() != Py_None) object::steal(PyImport_ImportModule("arrayhub"));
+    return spec.ptr() == Py_None;
 }
 
 // Return the function table of this header if the package is absent. Otherwise return NULL, with an exception set if the
 // import of the package fails.
 inline const PyUSMArrayAPI *table() noexcept {
     if (!is_absent()) return nullptr;
-    PyErr_Clear();
     if (array_type == nullptr) {
         static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void *>(release)}, {0, nullptr}};
         static PyType_Spec spec = {"arrayhub_standalone.Array", sizeof(array_object), 0,
