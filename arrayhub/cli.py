@@ -259,7 +259,7 @@ def _modules_in(parser: argparse.ArgumentParser, tree: ast.Expression) -> dict[s
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
     names = {node.id for node in nodes if isinstance(node, ast.Name)} - bound - set(dir(builtins))
-    modules = {name: _imported(parser, name) for name in sorted(names)}
+    modules = {name: _import_module(parser, name) for name in sorted(names)}
     for node in nodes:
         path = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
         if _DOTTED.fullmatch(path) and path.partition(".")[0] in modules:
@@ -283,7 +283,7 @@ _MODULES = {
 }
 
 
-def _imported(parser: argparse.ArgumentParser, name: str) -> Any:
+def _import_module(parser: argparse.ArgumentParser, name: str) -> Any:
     """Import a module, or exit with status 2."""
     try:
         return importlib.import_module(name)
@@ -299,7 +299,7 @@ def _find(parser: argparse.ArgumentParser, target: str) -> Any:
     if not (module_name and colon and path):
         example = ":".join(target.rpartition(".")[::2]) if _DOTTED.fullmatch(target) else "numpy:pi"
         parser.error(f"argument object: {target!r} does not name an object; accepted, for example: {example}")
-    module = _imported(parser, module_name)
+    module = _import_module(parser, module_name)
     try:
         return reduce(getattr, path.split("."), module)
     except Exception as error:  # a module's __getattr__ or a property may raise any exception

@@ -4,7 +4,7 @@ import datetime
 
 from arrayhub import transfer
 from arrayhub._core.hooks import hooks
-from arrayhub.array.casting import cast_checked, check_fit, checked, converted
+from arrayhub.array.casting import as_ndarray, cast_checked, check_fit, validate_value
 from arrayhub.libraries.numpy import ndarray, refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.transfer.host_copies import have_one_type
@@ -23,7 +23,7 @@ def assign(array, key, value):
     if issubclass(cls, _VALUES) and (target.dtype.kind in "SUV" or not issubclass(cls, bytes)):
         refuse_endless(value, "x[...] = value")
         hooks.check_values(value)  # first, because NumPy's conversion calls methods of the elements
-        _store(checked(with_ndarrays(value), target.dtype, "x[...] = value"), target)
+        _store(validate_value(with_ndarrays(value), target.dtype, "x[...] = value"), target)
         return
     source = hooks.asarray(value)
     is_copy_of_bytes = not is_host_readable(target) or (not is_host_readable(source) and source.size == target.size)
@@ -44,10 +44,10 @@ def copy_into(source, out, device, *, copy=None, stream=None, progress=None):
 
 
 def _store(given, target):
-    """Copy a result of `checked` to `target`."""
+    """Copy a result of `validate_value` to `target`."""
     on_host = is_host_readable(target)
     try:
-        given = converted(given, target.dtype)
+        given = as_ndarray(given, target.dtype)
         if on_host:
             ndarray(target)[...] = given
     except ValueError as error:  # NumPy's message does not name the call

@@ -55,10 +55,10 @@ def cast_checked(array, dtype, subject):
 # ------------------------------------------------------------------------------------------------------ Python values
 
 
-def checked(value, own, call):
+def validate_value(value, own, call):
     """Check that the dtype `own` can represent a number, text, a time, or a sequence of these.
 
-    Return the value itself, or an ndarray that represents it exactly. `converted` accepts both.
+    Return the value itself, or an ndarray that represents it exactly. `as_ndarray` accepts both.
 
     Raises
     ------
@@ -86,8 +86,8 @@ def checked(value, own, call):
     return given.astype("g") if kind == "O" and not _is_numpys(own) else given
 
 
-def converted(given, own):
-    """Convert a result of `checked` to an ndarray whose elements can be assigned to elements of the dtype `own`."""
+def as_ndarray(given, own):
+    """Convert a result of `validate_value` to an ndarray that can be assigned to elements of the dtype `own`."""
     return given if isinstance(given, np.ndarray) else np.array(given, own)
 
 
@@ -164,7 +164,7 @@ def _check_integers(value, own, call):
         whole = np.asarray(leaf)
         if whole.dtype.kind not in "iuO":
             continue
-        lost = rounded(whole, own)
+        lost = find_rounded(whole, own)
         if lost is not None:
             raise OverflowError(
                 f"{call}: {lost} among floats would be rounded; convert all values to one kind, for example with"
@@ -172,7 +172,7 @@ def _check_integers(value, own, call):
             )
 
 
-def rounded(given, own):
+def find_rounded(given, own):
     """Return an integer of an ndarray that the real or complex dtype `own` cannot represent exactly, or None."""
     if given.dtype.kind != "O":
         given = given[(given > int(_EXACT)) | (given < -int(_EXACT))]
@@ -205,7 +205,7 @@ def _check_fields(value, own, call, seen=None):
     else:  # a tuple has one value per field; any other value is assigned to all fields
         items = value if isinstance(value, tuple) else [value] * len(own.names)
         for item, name in zip(items, own.names, strict=False):
-            checked(item, own[name].base, call)
+            validate_value(item, own[name].base, call)
 
 
 def _leaves(value):

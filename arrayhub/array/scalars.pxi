@@ -152,7 +152,7 @@ cdef object as_index(Descriptor a):
     return only_element(a, "index")
 
 
-cdef object formatted(Descriptor a, object spec):
+cdef object format_element(Descriptor a, object spec):
     """Return ``str(x)`` if `spec` is empty, otherwise the formatted value of the only element."""
     return str(a) if not spec else format(only_element(a, f"format {spec!r}"), spec)
 
@@ -178,8 +178,8 @@ cdef object item(Descriptor a, object first, object second, tuple more):
         else:
             choose_by_number(a, first, index)
     elif a.nd_ == 2 and not more:
-        index[0] = bounded(first, a.shape_[0], 0)
-        index[1] = bounded(second, a.shape_[1], 1)
+        index[0] = bound_index(first, a.shape_[0], 0)
+        index[1] = bound_index(second, a.shape_[1], 1)
     else:
         choose_by_index(a, (first, second, *more), index)
     for k in range(a.nd_):
@@ -198,7 +198,7 @@ cdef int choose_only(Descriptor a, Py_ssize_t* index) except -1:
 
 cdef int choose_by_number(Descriptor a, object number, Py_ssize_t* index) except -1:
     """Compute the index in each dimension from a position in C order."""
-    cdef Py_ssize_t left = bounded(number, size_of(a), -1)
+    cdef Py_ssize_t left = bound_index(number, size_of(a), -1)
     cdef int k
     for k in range(a.nd_ - 1, 0, -1):
         index[k] = left % a.shape_[k]
@@ -214,11 +214,11 @@ cdef int choose_by_index(Descriptor a, tuple where, Py_ssize_t* index) except -1
     if given != a.nd_:
         raise ValueError(f"item: {given} indices; accepted: none, one (a position in C order), or {a.nd_}")
     for k in range(a.nd_):
-        index[k] = bounded(where[k], a.shape_[k], k)
+        index[k] = bound_index(where[k], a.shape_[k], k)
     return 0
 
 
-cdef Py_ssize_t bounded(object index, Py_ssize_t length, int dimension) except -1:
+cdef Py_ssize_t bound_index(object index, Py_ssize_t length, int dimension) except -1:
     """Check an index, and convert it to a nonnegative index. Negative indices count from the end."""
     cdef Py_ssize_t i = digit(index) if is_digit(index) else of_any_size(index, length, dimension)
     if i < -length or i >= length:
@@ -227,22 +227,22 @@ cdef Py_ssize_t bounded(object index, Py_ssize_t length, int dimension) except -
 
 
 cdef Py_ssize_t of_any_size(object index, Py_ssize_t length, int dimension) except? -1:
-    """Convert an index to Py_ssize_t by ``__index__``. `bounded` itself converts ints with one internal digit."""
+    """Convert an index to Py_ssize_t by ``__index__``. `bound_index` itself converts ints with one internal digit."""
     try:
         return operator.index(index)
     except TypeError:
         raise TypeError(
-            f"{named(dimension)} is {show(index)} of type {type(index).__name__}; accepted: integers"
+            f"{name_index(dimension)} is {show(index)} of type {type(index).__name__}; accepted: integers"
         ) from None
     except OverflowError:
         raise beyond_error(index, length, dimension) from None
 
 
 cdef object beyond_error(object index, Py_ssize_t length, int dimension):
-    return IndexError(f"{named(dimension)} is {show(index)}; accepted: {-length} to {length - 1}")
+    return IndexError(f"{name_index(dimension)} is {show(index)}; accepted: {-length} to {length - 1}")
 
 
-cdef str named(int dimension):
+cdef str name_index(int dimension):
     """Return the subject of an error about ``item``. `dimension` is -1 for a position in C order."""
     return "item: the index" if dimension < 0 else f"item: index {dimension}"
 
@@ -256,10 +256,10 @@ cdef object tolist(Descriptor a):
     make_readable(a, "tolist")
     if read == NULL:
         return numpy_library.emit(a).tolist()
-    return nested(a, read, 0, a.data_) if a.nd_ > 0 else value_at(a, a.data_)
+    return list_rows(a, read, 0, a.data_) if a.nd_ > 0 else value_at(a, a.data_)
 
 
-cdef list nested(Descriptor a, Reader read, int dimension, const char* pointer):
+cdef list list_rows(Descriptor a, Reader read, int dimension, const char* pointer):
     cdef Py_ssize_t k, length = a.shape_[dimension], step = a.byte_strides_[dimension]
     cdef list values = PyList_New(length)
     cdef PyObject** items = items_of(values)
@@ -267,7 +267,7 @@ cdef list nested(Descriptor a, Reader read, int dimension, const char* pointer):
         read(items, length, pointer, step)
         return values
     for k in range(length):
-        items[k] = given_away(nested(a, read, dimension + 1, pointer))
+        items[k] = given_away(list_rows(a, read, dimension + 1, pointer))
         pointer += step
     return values
 

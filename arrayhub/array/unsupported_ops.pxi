@@ -30,7 +30,7 @@ cdef extern from *:
     void refuse_in_place_operators "arrayhub_refuse_in_place_operators"(type cls)
 
 
-cdef object compared(object array, object other, int op, str advice):
+cdef object compare(object array, object other, int op, str advice):
     """Return the result of the other operand's comparison for ``array == other`` or ``array != other``.
 
     If the comparison returns NotImplemented, raise TypeError. Without this error, Python would compare identities, for example

@@ -52,7 +52,7 @@ from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabelled
 from arrayhub._core.errors import show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.strides import Strides
-from arrayhub.transfer.host_copies import footprint_bytes, gathered, row_boundary
+from arrayhub.transfer.host_copies import footprint_bytes, gather, row_boundary
 
 include "construction.pxi"
 include "flags.pxi"
@@ -367,7 +367,7 @@ cdef class USMArray(Descriptor):
     def __deepcopy__(self, memo):
         """Return a copy in the same kind of memory, with the same layout and access, for ``copy.deepcopy``."""
         boundary = row_boundary(self)
-        return hooks.padded_copy(self, boundary) if boundary else gathered(self, transfer.copy)
+        return hooks.padded_copy(self, boundary) if boundary else gather(self, transfer.copy)
 
     def __sizeof__(self):
         """Return the size in bytes, including elements. dask uses this size to decide which arrays to move and to spill."""
@@ -399,10 +399,10 @@ cdef class USMArray(Descriptor):
         raise TypeError("in: a USMArray does not compare elements; test (arrayhub.as_numpy(x) == value).any() instead")
 
     def __eq__(self, other):
-        return compared(self, other, Py_EQ, NO_COMPARISON)
+        return compare(self, other, Py_EQ, NO_COMPARISON)
 
     def __ne__(self, other):
-        return compared(self, other, Py_NE, NO_COMPARISON)
+        return compare(self, other, Py_NE, NO_COMPARISON)
 
     __hash__ = None     # the elements can change
 
@@ -428,7 +428,7 @@ cdef class USMArray(Descriptor):
         return as_index(self)
 
     def __format__(self, spec):
-        return formatted(self, spec)
+        return format_element(self, spec)
 
     @cython.embedsignature(False)
     def item(self, first=NOT_GIVEN, second=NOT_GIVEN, /, *more):
@@ -1005,7 +1005,7 @@ cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
     return 0
 
 
-cdef inline object filled(object fresh, int nd, Py_ssize_t* values):
+cdef inline object fill_tuple(object fresh, int nd, Py_ssize_t* values):
     """Fill a new tuple, or a new instance of a subclass of tuple, with integers."""
     cdef int k
     for k in range(nd):
@@ -1016,14 +1016,14 @@ cdef inline object filled(object fresh, int nd, Py_ssize_t* values):
 
 
 cdef tuple integers(int nd, Py_ssize_t* values):
-    return <tuple> filled(PyTuple_New(nd), nd, values)
+    return <tuple> fill_tuple(PyTuple_New(nd), nd, values)
 
 
 cdef type _Strides = Strides
 
 
 cdef object step_tuple(int nd, Py_ssize_t* values):
-    return filled(new_strides(_Strides, nd), nd, values)
+    return fill_tuple(new_strides(_Strides, nd), nd, values)
 
 
 cdef PyObject* _assign = NULL

@@ -22,7 +22,7 @@ from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, needed
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
-from arrayhub.runtimes.host import ordered
+from arrayhub.runtimes.host import order_on_stream
 
 include "dispatch.pxi"
 include "sparse_parts.pxi"
@@ -147,7 +147,7 @@ cdef Descriptor import_or_build(object obj, object stream, bint keeps_lists):
     cdef Descriptor a = build_dense(obj, keeps_lists)
     if a is None:
         raise refusal
-    return ordered(a, stream)
+    return order_on_stream(a, stream)
 
 
 cdef Descriptor build_dense(object obj, bint keeps_lists):
@@ -233,10 +233,8 @@ cdef Descriptor import_values(object obj, object dtype, object order):
 
         if not (isinstance(error, OverflowError) or dtype.names or dtype.kind in "mM" or casting.need_a_type(obj)):
             raise
-    from arrayhub.array.casting import checked
-
-    checked(obj, dtype, "asarray")
-    return ordered(numpy_library.copy_values_as(obj, dtype), order)
+    casting.validate_value(obj, dtype, "asarray")
+    return order_on_stream(numpy_library.copy_values_as(obj, dtype), order)
 
 
 cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
@@ -252,7 +250,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
         result = transfer.to_device(result, device, copy=True if copy and result is a else None, stream=stream)
     if copy and shares(a, result):
         if issubclass(type(obj), VALUES) and a.flags_ & COPIED:
-            return ordered(result, stream)
+            return order_on_stream(result, stream)
         result = transfer.copy(result, stream=stream)
     return result
 

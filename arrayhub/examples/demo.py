@@ -85,7 +85,7 @@ def producers() -> Iterator[Producer]:
 
 
 def _python_producers() -> Iterator[Producer]:
-    a = _aligned(np.arange(12, dtype="f4").reshape(3, 4))
+    a = _copy_aligned(np.arange(12, dtype="f4").reshape(3, 4))
     yield Producer("numpy array", a, a, {HOST})
     yield Producer("numpy a[:, ::-1]", a[:, ::-1], a[:, ::-1], {HOST, NEGATIVE, ANY_ADDRESS})
     text = b"any bytes at all"
@@ -96,7 +96,7 @@ def _python_producers() -> Iterator[Producer]:
 
 
 def _ml_dtypes_producers(ml_dtypes: Any) -> Iterator[Producer]:
-    a = _aligned(np.arange(12).reshape(3, 4).astype(ml_dtypes.bfloat16))
+    a = _copy_aligned(np.arange(12).reshape(3, 4).astype(ml_dtypes.bfloat16))
     yield Producer("numpy array of bfloat16", a, a, {HOST, NOT_IN_NUMPY})
 
 
@@ -128,12 +128,12 @@ def _pandas_producers(pandas: Any) -> Iterator[Producer]:
 
 
 def _awkward_producers(awkward: Any) -> Iterator[Producer]:
-    a = _aligned(np.array([1.5, 2.5, 3.5], "f4"))
+    a = _copy_aligned(np.array([1.5, 2.5, 3.5], "f4"))
     yield Producer("awkward array", awkward.Array(a), a, {HOST})
 
 
 def _xarray_producers(xarray: Any) -> Iterator[Producer]:
-    a = _aligned(np.arange(12, dtype="f4").reshape(3, 4))
+    a = _copy_aligned(np.arange(12, dtype="f4").reshape(3, 4))
     yield Producer("xarray DataArray", xarray.DataArray(a, dims=("y", "x")), a, {HOST})
 
 
@@ -194,7 +194,7 @@ class SyclResult:
         }
 
 
-def _aligned(values: Any) -> Any:
+def _copy_aligned(values: Any) -> Any:
     """Return a copy that is aligned to 64 bytes. jax on the CPU shares only memory with this alignment."""
     memory = np.empty(values.nbytes + 64, "u1")
     start = -memory.ctypes.data % 64

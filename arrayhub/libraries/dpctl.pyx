@@ -229,7 +229,7 @@ cdef bint find_functions(Reader reader, object module) except -1:
     cdef int k
     try:
         for k, (name, result) in enumerate(_FUNCTIONS):
-            slots[k] = sycl.declared(module, name, result + _PARAMETERS)
+            slots[k] = sycl.get_c_function(module, name, result + _PARAMETERS)
     except (AttributeError, ImportError):
         return False
     return True

@@ -21,7 +21,7 @@ from cpython.object cimport Py_EQ, Py_NE, PyObject_GenericGetAttr
 from arrayhub._core.descriptor cimport Descriptor, make_device
 from arrayhub._core.tree cimport CHUNKS, FIELDS, INDICES, RUNS, TYPES, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
-from arrayhub.array.usm_array cimport compared
+from arrayhub.array.usm_array cimport compare
 
 from arrayhub._core.copying import check_copy, view_or_copy
 from arrayhub._core.errors import unreadable
@@ -350,10 +350,10 @@ cdef class NestedArray(Tree):
         return hooks.nested_token(self)
 
     def __eq__(self, other):
-        return compared(self, other, Py_EQ, _NO_COMPARISON)
+        return compare(self, other, Py_EQ, _NO_COMPARISON)
 
     def __ne__(self, other):
-        return compared(self, other, Py_NE, _NO_COMPARISON)
+        return compare(self, other, Py_NE, _NO_COMPARISON)
 
     __hash__ = None     # the elements can change
 

@@ -137,7 +137,7 @@ def why_lost(values: Any, dtype: Any) -> str:
     if not may_lose(values.dtype, dtype):
         return ""
     if dtype.kind in "fc":
-        lost = casting.rounded(values, dtype)
+        lost = casting.find_rounded(values, dtype)
         if lost is not None:
             return f"{lost} would be rounded to the common type {dtype}; accepted: integers that {dtype} represents"
     elif not casting.keeps_times(values, dtype):

@@ -518,7 +518,7 @@ def _as_floats(content: Any, mask: Any, name: str) -> Any:
     if rank not in (0, 1):
         return content
     if content.dtype.kind in "iu":
-        lost = casting.rounded(as_numpy(content)[~mask], np.dtype(np.float64))
+        lost = casting.find_rounded(as_numpy(content)[~mask], np.dtype(np.float64))
         if lost is not None:
             raise OverflowError(
                 f"fill_null: {name} has the integer {lost}, which float64 would round; accepted: integers that float64"
@@ -563,7 +563,7 @@ def _cast(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
         # NumPy drops the nanoseconds of pandas values.
         exact = casting.ticks([value], "M8" if isinstance(value, datetime.datetime) else "m8", call)[0]
     try:
-        return casting.converted(casting.checked(exact, dtype, call), dtype)
+        return casting.as_ndarray(casting.validate_value(exact, dtype, call), dtype)
     except TypeError:
         raise _misfit(node, value, name) from None
 

@@ -76,6 +76,6 @@ cdef int order_by_producer(Descriptor a, object stream) except -1:
     return 0
 
 
-def ordered(Descriptor array, stream):
+def order_on_stream(Descriptor array, stream):
     """Return a view of `array` that is ordered on `stream` (see `on_stream`), or `array` itself if `stream` is None."""
     return array if stream is None else on_stream(array, stream, False)

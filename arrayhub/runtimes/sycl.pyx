@@ -182,7 +182,7 @@ cdef bint available() except -1:
     return is_done(&_found)
 
 
-cdef void* declared(object module, str name, str signature) except NULL:
+cdef void* get_c_function(object module, str name, str signature) except NULL:
     """Return a C function of a Cython module. Raise ImportError if it is missing or has a different signature."""
     capsule = module.__pyx_capi__.get(name)
     encoded = signature.encode()
@@ -194,7 +194,7 @@ cdef void* declared(object module, str name, str signature) except NULL:
     return PyCapsule_GetPointer(capsule, encoded)
 
 
-cdef void* exported(object library, str name) except NULL:
+cdef void* get_symbol(object library, str name) except NULL:
     """Return a function of dpctl's C library. Raise ImportError if it is missing."""
     try:
         return <void*> <size_t> ctypes.cast(getattr(library, name), ctypes.c_void_p).value
@@ -217,36 +217,36 @@ cdef int find_functions(object dpctl) except -1:
     Memory = "struct Py_MemoryObject *"
     Queue = "struct PySyclQueueObject *"
     Context = "struct PySyclContextObject *"
-    functions.memory_pointer = <MemoryPointer> declared(memory, "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({Memory})")
-    functions.memory_nbytes = <MemorySize> declared(memory, "Memory_GetNumBytes", f"size_t ({Memory})")
-    functions.memory_queue = <BorrowRef> declared(
+    functions.memory_pointer = <MemoryPointer> get_c_function(memory, "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({Memory})")
+    functions.memory_nbytes = <MemorySize> get_c_function(memory, "Memory_GetNumBytes", f"size_t ({Memory})")
+    functions.memory_queue = <BorrowRef> get_c_function(
         memory, "Memory_GetQueueRef", f"DPCTLSyclQueueRef ({Memory})")
-    functions.memory_context = <BorrowRef> declared(
+    functions.memory_context = <BorrowRef> get_c_function(
         memory, "Memory_GetContextRef", f"DPCTLSyclContextRef ({Memory})")
-    functions.memory_make = <MemoryMake> declared(
+    functions.memory_make = <MemoryMake> get_c_function(
         memory, "Memory_Make", "PyObject *(DPCTLSyclUSMRef, size_t, DPCTLSyclQueueRef, PyObject *)")
-    functions.queue_ref = <BorrowRef> declared(queue, "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({Queue})")
-    functions.queue_make = <MakeObject> declared(queue, "SyclQueue_Make", f"{Queue}(DPCTLSyclQueueRef)")
-    functions.context_ref = <BorrowRef> declared(
+    functions.queue_ref = <BorrowRef> get_c_function(queue, "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({Queue})")
+    functions.queue_make = <MakeObject> get_c_function(queue, "SyclQueue_Make", f"{Queue}(DPCTLSyclQueueRef)")
+    functions.context_ref = <BorrowRef> get_c_function(
         context, "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({Context})")
-    functions.context_make = <MakeObject> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
-    functions.event_make = <MakeObject> declared(
+    functions.context_make = <MakeObject> get_c_function(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
+    functions.event_make = <MakeObject> get_c_function(
         sys.modules["dpctl._sycl_event"], "SyclEvent_Make", "struct PySyclEventObject *(DPCTLSyclEventRef)")
     # dpctl has already loaded this file, so CDLL returns the loaded library and does not start a second runtime.
     library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), "libDPCTLSyclInterface.so"))
-    functions.pointer_type = <PointerType> exported(library, "DPCTLUSM_GetPointerType")
-    functions.pointer_device = <PointerDevice> exported(library, "DPCTLUSM_GetPointerDevice")
-    functions.delete_device = <UseRef> exported(library, "DPCTLDevice_Delete")
-    functions.queue_create = <QueueCreate> exported(library, "DPCTLQueue_Create")
-    functions.queue_context = <GetRef> exported(library, "DPCTLQueue_GetContext")
-    functions.delete_context = <UseRef> exported(library, "DPCTLContext_Delete")
-    functions.delete_queue = <UseRef> exported(library, "DPCTLQueue_Delete")
-    functions.wait = <UseRef> exported(library, "DPCTLQueue_Wait")
-    functions.barrier = <Barrier> exported(library, "DPCTLQueue_SubmitBarrier")
-    functions.barrier_for_events = <BarrierForEvents> exported(library, "DPCTLQueue_SubmitBarrierForEvents")
-    functions.copy = <Copy> exported(library, "DPCTLQueue_MemcpyWithEvents")
-    functions.wait_for_event = <UseRef> exported(library, "DPCTLEvent_Wait")
-    functions.delete_event = <UseRef> exported(library, "DPCTLEvent_Delete")
+    functions.pointer_type = <PointerType> get_symbol(library, "DPCTLUSM_GetPointerType")
+    functions.pointer_device = <PointerDevice> get_symbol(library, "DPCTLUSM_GetPointerDevice")
+    functions.delete_device = <UseRef> get_symbol(library, "DPCTLDevice_Delete")
+    functions.queue_create = <QueueCreate> get_symbol(library, "DPCTLQueue_Create")
+    functions.queue_context = <GetRef> get_symbol(library, "DPCTLQueue_GetContext")
+    functions.delete_context = <UseRef> get_symbol(library, "DPCTLContext_Delete")
+    functions.delete_queue = <UseRef> get_symbol(library, "DPCTLQueue_Delete")
+    functions.wait = <UseRef> get_symbol(library, "DPCTLQueue_Wait")
+    functions.barrier = <Barrier> get_symbol(library, "DPCTLQueue_SubmitBarrier")
+    functions.barrier_for_events = <BarrierForEvents> get_symbol(library, "DPCTLQueue_SubmitBarrierForEvents")
+    functions.copy = <Copy> get_symbol(library, "DPCTLQueue_MemcpyWithEvents")
+    functions.wait_for_event = <UseRef> get_symbol(library, "DPCTLEvent_Wait")
+    functions.delete_event = <UseRef> get_symbol(library, "DPCTLEvent_Delete")
     look(library)
     in_device, shared, in_host = dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost
     memory_type, queue_type, context_type = memory._Memory, dpctl.SyclQueue, dpctl.SyclContext

@@ -318,7 +318,7 @@ cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
     cdef int k
     for k in range(1, len(arguments)):
         if not is_plain(arguments[k]):
-            key = (arguments[0], *[frozen(arguments[n], _ARGUMENTS[n - 1], 0) for n in range(1, len(arguments))])
+            key = (arguments[0], *[make_hashable(arguments[n], _ARGUMENTS[n - 1], 0) for n in range(1, len(arguments))])
             break
     cdef Recipe recipe = found(_recipes, key)
     if recipe is None or (recipe.backend is not None and layouts.source(recipe.backend) is not recipe.source):
@@ -344,7 +344,7 @@ cdef inline bint is_plain(object value) noexcept:
     return True
 
 
-cdef object frozen(object value, str what, int depth):
+cdef object make_hashable(object value, str what, int depth):
     """Convert an argument to a hashable cache key of exact integers, strings and tuples."""
     return value if is_plain(value) else frozen_slowly(value, what, depth)
 
@@ -359,12 +359,12 @@ cdef object frozen_slowly(object value, str what, int depth):
         except TypeError:
             pass
         if depth < 2 and planning.is_ordered(value):     # the deepest argument is a halo of pairs
-            return tuple([frozen(part, what, depth + 1) for part in value])
+            return tuple([make_hashable(part, what, depth + 1) for part in value])
     raise TypeError(f"{what}: {show(value)} of type {type(value).__name__}; accepted: {_ARGUMENT_FORMS[what]}")
 
 
 cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
-    """Compute the recipe for arguments that `frozen` has converted."""
+    """Compute the recipe for arguments that `make_hashable` has converted."""
     _, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
     lengths = planning.checked_lengths(shape)
     names = names_of(dimensions, dims)

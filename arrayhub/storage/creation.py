@@ -11,7 +11,7 @@ import numpy.typing as npt
 from arrayhub import transfer
 from arrayhub._core.descriptor import as_copy, name_of_elements
 from arrayhub._core.errors import show
-from arrayhub.array.casting import checked, converted, is_integer, rank
+from arrayhub.array.casting import as_ndarray, is_integer, rank, validate_value
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
@@ -80,7 +80,7 @@ def ones(
     element = _element_type(dtype, options)
     if rank(element) == 1:  # `full` checks the range, because 1-bit signed integers (ml_dtypes.int1) cannot represent 1
         return full(shape, 1, element, **options)
-    return _filled(empty(shape, element, **options), np.ones((), element))
+    return _fill(empty(shape, element, **options), np.ones((), element))
 
 
 def full(
@@ -128,7 +128,7 @@ def full(
         ) from error
     if value.ndim:
         raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one value of {element!r}")
-    return _filled(empty(shape, value.dtype, **options), value)
+    return _fill(empty(shape, value.dtype, **options), value)
 
 
 def _element_type(dtype: _DTypeLike | None, options: Options) -> np.dtype[Any]:
@@ -145,8 +145,8 @@ def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
         return np.array(value, element)  # as in NumPy, any integer is valid for bool
     refuse_endless(value, "full")
     check_values(value)  # first, because NumPy's conversion calls methods of the elements
-    given = checked(with_ndarrays(value), element, "fill_value")
-    made: np.ndarray[Any, Any] = converted(given, element).astype(element)
+    given = validate_value(with_ndarrays(value), element, "fill_value")
+    made: np.ndarray[Any, Any] = as_ndarray(given, element).astype(element)
     return made
 
 
@@ -207,7 +207,7 @@ def from_array(
     return copied
 
 
-def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
+def _fill(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
     """Assign the 0-d array `value` to all elements of `fresh`, and return `fresh`."""
     transfer.write(fresh, asarray(value))
     return fresh

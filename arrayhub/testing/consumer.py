@@ -131,7 +131,7 @@ class _Offered(Sample):
             raise Broken("the consumer returned None")
         return found
 
-    def described(self, found: Any) -> Any:
+    def import_result(self, found: Any) -> Any:
         """Import the consumer's array with `asarray`."""
         try:
             return asarray(found)
@@ -169,7 +169,7 @@ def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[..., None]:
 
 @_each_offer
 def _check_values(read: Any, offered: _Offered) -> None:
-    array = offered.described(offered.read(read))
+    array = offered.import_result(offered.read(read))
     if array.shape != offered.shape:
         raise Broken(f"the shape is {array.shape} instead of {offered.shape}")
     host = np.asarray(to_host(array))
@@ -187,7 +187,7 @@ def _check_values(read: Any, offered: _Offered) -> None:
 def _check_readonly(read: Any, offered: _Offered) -> None:
     if not _is_readonly(offered):
         raise NotMade("the memory is writable")
-    array = offered.described(offered.read(read))
+    array = offered.import_result(offered.read(read))
     if array.size and array.ptr in offered.span and array.flags.writeable:
         raise Broken("read-only memory is writable")
 
@@ -201,14 +201,14 @@ def _is_readonly(offered: _Offered) -> bool:
 @_each_offer
 def _check_lifetime(read: Any, offered: _Offered) -> None:
     found = offered.read(read)
-    array = offered.described(found)
+    array = offered.import_result(found)
     shared, elements = array.size > 0 and array.ptr in offered.span, bytes_of(np.asarray(to_host(array)))
     del array
     offered.obj = None
     gc.collect()
     if shared and offered.owner() is None:
         raise Broken("the memory is released while the consumer's array exists")
-    array = offered.described(found)
+    array = offered.import_result(found)
     if bytes_of(np.asarray(to_host(array))) != elements:
         raise Broken("the elements change after the producer is deleted")
     del array

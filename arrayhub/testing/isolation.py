@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report
 from arrayhub.testing.rules import run_all
-from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen, has_layout, name_of_dtype
+from arrayhub.testing.samples import DTYPES, LAYOUTS, choose_names, has_layout, name_of_dtype
 
 _WARM = 4  # index of the answer after which `gc.freeze` is called; by then, the library's modules have been imported
 ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print to the same stream
@@ -37,8 +37,8 @@ def report_of(
     """Return the report of `check_producer` or `check_consumer`. `kind` is ``"producer"`` or ``"consumer"``."""
     if not callable(function):
         raise TypeError(f"check_{kind}: {show(function)} is not callable; accepted: a function of one argument")
-    chosen_dtypes = chosen(dtypes, DTYPES, f"check_{kind}: dtypes", name_of_dtype)
-    chosen_layouts = chosen(layouts, LAYOUTS, f"check_{kind}: layouts")
+    chosen_dtypes = choose_names(dtypes, DTYPES, f"check_{kind}: dtypes", name_of_dtype)
+    chosen_layouts = choose_names(layouts, LAYOUTS, f"check_{kind}: layouts")
     module = getattr(function, "__module__", None) or "?"
     name = f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"
     if not any(has_layout(dtype, layout) for dtype in chosen_dtypes for layout in chosen_layouts):
@@ -76,7 +76,7 @@ def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...],
     fatal: list[list[str]] = []
     while True:
         task = (dtypes, layouts, len(cells), fatal)
-        answers = _spawned(kind, path, task) if path else _forked(kind, function, task)
+        answers = _run_spawned(kind, path, task) if path else _run_forked(kind, function, task)
         name: list[str] | None = None
         for answer in answers:
             match answer:
@@ -114,7 +114,7 @@ def resolve(path: str) -> Any:
     return reduce(getattr, name.split("."), importlib.import_module(module))
 
 
-def _spawned(kind: str, path: str, task: Task) -> Iterator[dict[str, Any]]:
+def _run_spawned(kind: str, path: str, task: Task) -> Iterator[dict[str, Any]]:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
     command = [sys.executable, "-m", "arrayhub.testing.isolation", kind, path, json.dumps(task)]
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -124,7 +124,7 @@ def _spawned(kind: str, path: str, task: Task) -> Iterator[dict[str, Any]]:
     yield {"ended": _words_of_end(code)}
 
 
-def _forked(kind: str, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
+def _run_forked(kind: str, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:

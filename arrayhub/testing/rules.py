@@ -44,7 +44,7 @@ class Sample:
         return given
 
 
-def judged(rule: Callable[..., None], *arguments: Any) -> tuple[str, str]:
+def judge_rule(rule: Callable[..., None], *arguments: Any) -> tuple[str, str]:
     """Return the verdict of one rule, and the reason."""
     try:
         rule(*arguments)
@@ -95,5 +95,5 @@ def run_all(
         if [rule.name, layout] in fatal:
             verdict = NOT_MADE, "not tried, because the process ended for another element type"
         else:
-            verdict = judged(check, function, dtype, layout)
+            verdict = judge_rule(check, function, dtype, layout)
         yield {"cell": [rule.name, dtype, layout, *verdict]}

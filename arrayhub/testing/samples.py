@@ -28,7 +28,7 @@ LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
 }
 
 
-def chosen(
+def choose_names(
     values: Any, known: Iterable[str], argument: str, name_of: Callable[[Any], str | None] = lambda value: None
 ) -> tuple[str, ...]:
     """Return validated names of element types or layouts.

@@ -27,7 +27,7 @@ from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import Refusal, show, unreadable
 from arrayhub.runtimes.cuda import has_device
-from arrayhub.runtimes.host import host_view, is_host_readable, is_packed, ordered
+from arrayhub.runtimes.host import host_view, is_host_readable, is_packed, order_on_stream
 from arrayhub.runtimes.sycl import named_queue, queue_of, shares_context
 from arrayhub.transfer.host_copies import broadcast, check_out, check_writable, share_bytes
 
@@ -155,7 +155,7 @@ def copy(array, *, order="C", stream=None):
     """Return a writable copy of `array` on the same device, ordered on `stream`. See ``USMArray.copy``."""
     if order not in ("C", "F", "K"):
         raise ValueError(f"copy: order is {show(order)}; accepted: 'C', 'F' or 'K'")
-    return _engine(_engine_name(array.device)).copy(ordered(array, stream), order, stream=stream)
+    return _engine(_engine_name(array.device)).copy(order_on_stream(array, stream), order, stream=stream)
 
 
 _copy = copy
@@ -174,7 +174,7 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
             )
         check_out(array, out, "to_host")
     elif is_host_readable(array) and not copy:
-        return host_view(ordered(array, stream))
+        return host_view(order_on_stream(array, stream))
     elif copy is False:
         raise BufferError(f"to_host: the memory is on {array.device}, and copy=False forbids the copy to the host")
     return _copy_to_host(array, out, stream, progress)
@@ -184,7 +184,7 @@ def _copy_to_host(array, out, stream, progress):
     """Copy `array` to `out`, which was validated, or to new host memory if `out` is None."""
     readable = is_host_readable(array)
     if readable:  # for device memory, the engine makes the copy wait for the producer's work
-        array = ordered(array, stream)
+        array = order_on_stream(array, stream)
     engine = _engine("host" if readable else _engine_name(array.device))
     if progress is None:  # avoid the overhead of the context manager for small copies
         return engine.to_host(array, out=out, stream=stream)
@@ -203,7 +203,7 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
     if queue is not None and not (there and stream is None and queue == queue_of(array)):
         stream = _only(queue, stream)
     if there:
-        return _copy(array, stream=stream) if copy else ordered(array, stream)
+        return _copy(array, stream=stream) if copy else order_on_stream(array, stream)
     target = _engine_name(device)
     if target == "host":
         return to_host(array, copy=copy, stream=stream, progress=progress)

@@ -441,11 +441,11 @@ def _on(cupy, ordinal, stream):
         current = cupy.cuda.get_current_stream()
         if number in (_NO_STREAM, _number(current)):  # already current; for a small copy, entering them is slow
             return contextlib.nullcontext(current)
-    return _entered(cupy, ordinal, number, stream)
+    return _enter_stream(cupy, ordinal, number, stream)
 
 
 @contextlib.contextmanager
-def _entered(cupy, ordinal, number, stream):
+def _enter_stream(cupy, ordinal, number, stream):
     """Make a device and a stream current, and yield the stream."""
     with cupy.cuda.Device(ordinal):
         if number == _NO_STREAM:

@@ -72,7 +72,7 @@ def pieces(Descriptor array):
     return view
 
 
-def reached(Descriptor array):
+def emit_reach(Descriptor array):
     """Return the bytes from the lowest to the highest address of `array` as a 1-d ndarray that keeps `array` alive.
 
     The array must be in host memory.
@@ -82,7 +82,7 @@ def reached(Descriptor array):
     return emit_run(array, array.data_ + low, high - low, array)
 
 
-def gathered(Descriptor array, copy):
+def gather(Descriptor array, copy):
     """Copy the bytes that the elements of `array` occupy, and return an array of the same shape over this copy.
 
     Parameters

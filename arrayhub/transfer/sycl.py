@@ -6,7 +6,7 @@ buffers are released at the end of the copy.
 
 A copy that is complete on return first waits on the host for the queues of both arrays, and at the end for the queue
 that copies. Such a copy does not depend on events, because a dependency delays the start of the copy even if the event
-is already complete. A copy that is only queued (`_queued`) depends on barrier events instead.
+is already complete. A copy that is only queued (`_queue_copy`) depends on barrier events instead.
 """
 
 import math
@@ -58,7 +58,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy USM to `out`, or to new host memory that is contiguous in `order`.
 
     The copy is complete on return, with one exception: with `stream`, and an `out` in USM of the same context, the copy
-    is only queued if `_queued` supports the layouts. The caller must then keep both arrays alive until the queue has
+    is only queued if `_queue_copy` supports the layouts. The caller must then keep both arrays alive until the queue has
     completed the copy.
 
     Parameters
@@ -67,7 +67,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
         Queue for the copy. The default is the queue of the memory. The copy is ordered after the work on both queues.
     """
     target = empty_like(array, order) if out is None else out
-    if array.nbytes and not (stream is not None and _queued(array, target, stream)):
+    if array.nbytes and not (stream is not None and _queue_copy(array, target, stream)):
         with _idle(array, stream, progress) as course:
             _fetch(array, raw(target, writable=True), course)
     return target
@@ -80,7 +80,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     """
     queue = _target_queue(ordinal, stream)
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-    return _copied(array, _new(array, queue, order), Course(queue, progress))
+    return _copy_to_usm(array, _new(array, queue, order), Course(queue, progress))
 
 
 def to_other(array, ordinal, *, stream=None, progress=None):
@@ -89,7 +89,7 @@ def to_other(array, ordinal, *, stream=None, progress=None):
         array = array if is_host_readable(array) else to_host(array)
         return from_host(array, ordinal, stream=stream, progress=progress)
     queue = _target_queue(ordinal, stream)
-    return _copied(array, _new(array, queue, "C"), Course(queue, progress))
+    return _copy_to_usm(array, _new(array, queue, "C"), Course(queue, progress))
 
 
 def copy(array, order, *, stream=None):
@@ -110,17 +110,17 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     overwritten.
     """
     if fresh:
-        _copied(array, out, Course(sycl.queue_of(out), progress), fresh)
+        _copy_to_usm(array, out, Course(sycl.queue_of(out), progress), fresh)
         return
     if stream is None:
         if progress is None and assign_by_kernel(array, out, _SMALL):
             return
-    elif not is_host_readable(array) and array.size == out.size and _queued(broadcast(array, out), out, stream):
+    elif not is_host_readable(array) and array.size == out.size and _queue_copy(broadcast(array, out), out, stream):
         return
-    _copied(array, out, _idle(out, stream, progress), fresh)
+    _copy_to_usm(array, out, _idle(out, stream, progress), fresh)
 
 
-def _queued(array, out, stream):
+def _queue_copy(array, out, stream):
     """Queue a copy between USM arrays of one context. Return False if the copy cannot be queued.
 
     Equal layouts are copied by the queue, other layouts by a dpnp kernel. Later work on the queues of both arrays,
@@ -157,10 +157,10 @@ def _beside(model, array, order):
     fresh = _new(array, queue, order, model.usm_type)
     if is_host_readable(fresh):
         return host.to_host(array, out=fresh)
-    return _copied(array, fresh, Course(queue))
+    return _copy_to_usm(array, fresh, Course(queue))
 
 
-def _copied(array, out, course, fresh=True):
+def _copy_to_usm(array, out, course, fresh=True):
     """Copy USM or host-readable memory to device USM on the queue of `course`, and return `out`."""
     if out.nbytes:
         with course:
@@ -179,7 +179,7 @@ def _is_quicker_repeated_there(array, out):
 def _relay(array, out, course, fresh):
     """Copy USM, or a host array to broadcast, to device USM: on the device if possible, else through the host."""
     if is_host_readable(array):
-        array = _copied(array, _new(array, course.queue, "C"), course._replace(progress=None))
+        array = _copy_to_usm(array, _new(array, course.queue, "C"), course._replace(progress=None))
     array = broadcast(array, out)
     queue = sycl.queue_of(array)
     if queue is not course.queue or fresh:

@@ -12,7 +12,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
-from arrayhub.transfer.host_copies import gathered, reached
+from arrayhub.transfer.host_copies import emit_reach, gather
 from arrayhub.transport.policy import setting
 
 # Kinds of memory whose device is recorded. The names are values of the argument `memory` of `empty`.
@@ -48,7 +48,7 @@ def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
     if readable:
         return host_view(array), place
     try:
-        return gathered(array, transfer.to_host), place
+        return gather(array, transfer.to_host), place
     except PASSES_ON:
         raise
     except _FAILURES as error:
@@ -72,13 +72,13 @@ def restored(array: USMArray, place: object) -> USMArray:
 
     def there(pieces: USMArray) -> USMArray:
         # Copy as bytes, because arrays in device memory may have element types that a buffer cannot describe.
-        run = reached(pieces if pieces.flags.c_contiguous else pieces.copy())
+        run = emit_reach(pieces if pieces.flags.c_contiguous else pieces.copy())
         fresh = empty(run.size, np.uint8, memory=kind, device=device)  # type: ignore[arg-type]
         transfer.write(fresh, asarray(run))
         return fresh
 
     try:
-        copy: USMArray = gathered(array, there)
+        copy: USMArray = gather(array, there)
     except PASSES_ON:
         raise
     except _FAILURES as error:

@@ -11,7 +11,7 @@ from arrayhub._core.errors import needed, unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
-from arrayhub.transfer.host_copies import reached
+from arrayhub.transfer.host_copies import emit_reach
 
 # Element types that MPI reductions support: NumPy type strings without byte order, and the names in MPI.
 _NAMES = {
@@ -79,7 +79,7 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
         datatype = _contiguous_datatype(array, element)
     else:
         datatype = element or _made_of([_bytes(array.itemsize)], array.itemsize)
-    buffer = reached(array)
+    buffer = emit_reach(array)
     if received_unseen:
         buffer.flags.writeable = False
     return [buffer, None, datatype]
@@ -139,7 +139,7 @@ def _contiguous_datatype(array: USMArray, element: Any) -> Any:
     before = sum(-stride * (length - 1) for length, stride in zip(shape, strides, strict=True) if stride < 0)
     if before:
         parts.append(parts[-1].Create_hindexed([1], [before]))
-    return _made_of(parts, reached(array).nbytes)
+    return _made_of(parts, emit_reach(array).nbytes)
 
 
 def _bytes(nbytes: int) -> Any:

@@ -65,7 +65,7 @@ from arrayhub.transfer.host_copies cimport footprint
 from arrayhub._core.errors import PASSES_ON, TOO_LARGE, show
 from arrayhub._core.descriptor import label
 from arrayhub.array.usm_array import USMArray
-from arrayhub.transfer.host_copies import gathered
+from arrayhub.transfer.host_copies import gather
 from arrayhub.transfer.host import copy as host_copy
 from arrayhub.transport import dtype_codec, shared_memory, device_placement
 from arrayhub.transport.unpickling import state_error
@@ -128,7 +128,7 @@ cdef object reduce_elements(Descriptor array, int protocol):
     sent = without_unused_bits(sent)
     footprint(sent, &span)
     if span.levels:
-        sent = gathered(sent, _compact)
+        sent = gather(sent, _compact)
         footprint(sent, &span)
     data = data_of(sent, &span, protocol, access, sent is array)
     inode = shared_memory.inode_of(array.base_) if _registered and sent is array and span.nbytes else None
@@ -189,7 +189,7 @@ def without_unused_bits(Descriptor array):
         fresh.data_[array.nbytes - 1] &= (1 << used) - 1
         return fresh
 
-    return gathered(array, masked)
+    return gather(array, masked)
 
 
 cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:

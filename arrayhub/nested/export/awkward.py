@@ -363,7 +363,7 @@ def _check_merged(nodes: list[tuple[NestedArray, Any]]) -> None:
     numbers = [(values, valid, indices) for values, valid, indices in numbers if values.dtype.kind in "iuf"]
     common = np.result_type(*(values.dtype for values, _, _ in numbers)) if numbers else np.dtype(np.int64)
     for values, valid, indices in numbers if common.kind == "f" else ():
-        lost = casting.rounded(values[indices][valid[indices]], common)
+        lost = casting.find_rounded(values[indices][valid[indices]], common)
         if lost is not None:
             raise OverflowError(
                 f"awkward: {lost} would be rounded, because awkward merges children of a union whose types have a"
