@@ -104,8 +104,9 @@ def peer_copy(cupy, x):
     """Return a function that makes cupy's own copy on the second device, and waits for the copy."""
 
     def copy():
+        source = packed(cupy, x)
         with cupy.cuda.Device(1) as device:
-            y = cupy.array(x)
+            y = cupy.array(source)
             device.synchronize()
             return y
 
@@ -114,11 +115,17 @@ def peer_copy(cupy, x):
 
 def peer_assignment(cupy, target, x):
     def assign():
+        source = packed(cupy, x)
         with cupy.cuda.Device(1) as device:
-            cupy.copyto(target, x)
+            cupy.copyto(target, source)
             device.synchronize()
 
     return assign
+
+
+def packed(cupy, x):
+    """Return an array that cupy can copy to another device. It does not copy arrays with gaps between devices."""
+    return x if x.flags.forc else cupy.ascontiguousarray(x)
 
 
 def both_devices(cupy, host):
