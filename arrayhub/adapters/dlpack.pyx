@@ -255,7 +255,9 @@ cdef object request_legacy(object obj):
     """
     try:
         raise_on()
-    except UNKNOWN_KEYWORD:
+    except UNKNOWN_KEYWORD as error:
+        if type(error) not in UNKNOWN_KEYWORD:      # the producer's own error, such as pyarrow's ArrowTypeError
+            raise
         capsule = obj.__dlpack__()
     return capsule
 
@@ -264,7 +266,9 @@ cdef object request_on_stream(object export, object stream):
     """Call ``__dlpack__`` for memory on a device with streams."""
     try:
         capsule = export(max_version=MAX_VERSION, stream=stream)
-    except UNKNOWN_KEYWORD:
+    except UNKNOWN_KEYWORD as error:
+        if type(error) not in UNKNOWN_KEYWORD:
+            raise
         capsule = export(stream=stream)
     return capsule
 

@@ -127,7 +127,10 @@ def _capsule_of(obj: Any) -> Any:
     check_exportable(obj)
     try:
         capsule = obj.__dlpack__(max_version=(1, 1))
-    except TypeError:  # a producer of DLPack before 1.0
+    except TypeError as error:
+        if type(error) is not TypeError:
+            raise  # the producer's own error, such as pyarrow's ArrowTypeError
+        # The producer is older than DLPack 1.0, whose method has other parameters.
         capsule = obj.__dlpack__()
     if type(capsule).__name__ != "PyCapsule":
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")

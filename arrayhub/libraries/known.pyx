@@ -327,7 +327,7 @@ cdef Library library_of_type(type cls, int importer):
     cdef Library row
     if importer != 0:
         return _library_of[importer]
-    for base in cls.__mro__[:-1]:      # without `object`
+    for base in cls.__mro__[:len(cls.__mro__) - 1]:      # without `object`
         row = _by_root.get(root_of(base))
         if row is not None:
             return row

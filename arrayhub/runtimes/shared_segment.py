@@ -14,6 +14,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,35 @@ class SharedSegment:
         return f"<shared memory of {self.bytes.size} bytes at {self.address:#x}, {access}>"
 
 
+# Constants of linux/memfd.h and linux/fcntl.h. An interpreter that was compiled with glibc before 2.27 (conda-forge's, and
+# those of uv until 2026) has neither these names nor os.memfd_create, although the machine's C library has the function:
+# https://github.com/astral-sh/uv/issues/15081
+_MFD_CLOEXEC, _MFD_ALLOW_SEALING = 0x1, 0x2
+_F_ADD_SEALS, _F_GET_SEALS = 1033, 1034
+_F_SEAL_SEAL, _F_SEAL_SHRINK, _F_SEAL_GROW = 0x1, 0x2, 0x4
+
+
+@cache
+def _find_memfd_create() -> Callable[[str, int], int] | None:
+    """Return `os.memfd_create`, or else a function that calls the C library's, or None if neither exists."""
+    create = getattr(os, "memfd_create", None)
+    if create is not None or sys.platform != "linux":
+        return create
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "memfd_create"):
+        return None
+
+    def call_libc(name: str, flags: int) -> int:
+        descriptor: int = libc.memfd_create(name.encode(), flags)
+        if descriptor < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        return descriptor
+
+    return call_libc
+
+
 def new_segment(nbytes: int) -> SharedSegment:
     """Return new shared memory, filled with zeros.
 
@@ -94,13 +124,14 @@ def new_segment(nbytes: int) -> SharedSegment:
     MemoryError
         The memory is exhausted.
     """
-    if not hasattr(os, "memfd_create"):
+    create = _find_memfd_create()
+    if create is None:
         raise ValueError("memory: 'shared_memory' requires Linux (memfd_create); accepted here: 'cpu'")
     try:
-        descriptor = os.memfd_create("arrayhub", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        descriptor = create("arrayhub", _MFD_CLOEXEC | _MFD_ALLOW_SEALING)
         try:
             os.ftruncate(descriptor, max(nbytes, 1))
-            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+            fcntl.fcntl(descriptor, _F_ADD_SEALS, _F_SEAL_SHRINK | _F_SEAL_GROW | _F_SEAL_SEAL)
         except BaseException:
             os.close(descriptor)
             raise
@@ -122,7 +153,7 @@ def received_segment(descriptors: list[int], writable: bool) -> SharedSegment:
     try:
         if len(descriptors) != 1:
             raise ValueError(f"{len(descriptors)} descriptors; accepted: 1")
-        if fcntl.fcntl(descriptors[0], fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK == 0:
+        if fcntl.fcntl(descriptors[0], _F_GET_SEALS) & _F_SEAL_SHRINK == 0:
             raise ValueError("the size of its file can change")
         return SharedSegment(descriptors.pop(), writable)
     finally:

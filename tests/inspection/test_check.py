@@ -1,6 +1,7 @@
 """Test `check`, which describes differences between the interfaces of an object."""
 
 import ctypes
+import warnings
 
 import numpy as np
 import pytest
@@ -106,6 +107,15 @@ def tensor(dlpack, **attributes):
 
 def test_missing_read_only_flag_of_a_legacy_capsule_is_not_reported():
     assert check(tensor(lambda self, stream=None: SOUND.__dlpack__())) == []
+
+
+def test_no_legacy_capsule_is_requested_after_the_producer_s_own_type_error():
+    pa = pytest.importorskip("pyarrow")
+    lists = pa.array([[1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # pyarrow warns of requests for a legacy capsule
+        assert check(lists) == []
+        arrayhub.explain(lists)
 
 
 def test_interface_that_raises_buffer_error_is_not_reported():

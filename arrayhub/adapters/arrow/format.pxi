@@ -138,7 +138,7 @@ def type_name(str meaning not None):
     if row == NULL:
         return repr(meaning)
     cdef str name = row.words.decode()
-    return f"{name[:-1]}, {meaning[4:]}]" if meaning[:2] == "ts" and meaning[4:] else name
+    return f"{name[:len(name) - 1]}, {meaning[4:]}]" if meaning[:2] == "ts" and meaning[4:] else name
 
 
 cdef str text_of(const char* text):

@@ -404,9 +404,9 @@ inline void describe(const PyUSMArrayRequest *r, char *text, size_t size) noexce
         add("%d to %d dimensions", r->min_nd, r->max_nd);
     else
         add("%d or more dimensions", r->min_nd);
-    if (r->flags & USM_ARRAY_WRITEABLE) add(", writeable");
-    if (r->flags & USM_ARRAY_C_CONTIGUOUS) add(", C order");
-    if (r->flags & USM_ARRAY_F_CONTIGUOUS) add(", Fortran order");
+    if (r->flags & USM_ARRAY_WRITEABLE) add("%s", ", writeable");
+    if (r->flags & USM_ARRAY_C_CONTIGUOUS) add("%s", ", C order");
+    if (r->flags & USM_ARRAY_F_CONTIGUOUS) add("%s", ", Fortran order");
 }
 
 inline void raise_misfit(const array_object *a, PyObject *obj, const PyUSMArrayRequest *r, PyObject *exception,
