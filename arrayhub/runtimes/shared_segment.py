@@ -85,9 +85,9 @@ class SharedSegment:
         return f"<shared memory of {self.bytes.size} bytes at {self.address:#x}, {access}>"
 
 
-# Constants of linux/memfd.h and linux/fcntl.h. An interpreter that was compiled with glibc before 2.27 (conda-forge's, and
-# those of uv until 2026) has neither these names nor os.memfd_create, although the machine's C library has the function:
-# https://github.com/astral-sh/uv/issues/15081
+# Constants of linux/memfd.h and linux/fcntl.h. An interpreter that was compiled with glibc before 2.27 (conda-forge's,
+# and those of uv until 2026) has neither these names nor os.memfd_create, although the machine's C library has the
+# function: https://github.com/astral-sh/uv/issues/15081
 _MFD_CLOEXEC, _MFD_ALLOW_SEALING = 0x1, 0x2
 _F_ADD_SEALS, _F_GET_SEALS = 1033, 1034
 _F_SEAL_SEAL, _F_SEAL_SHRINK, _F_SEAL_GROW = 0x1, 0x2, 0x4
