@@ -58,8 +58,8 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy USM to `out`, or to new host memory that is contiguous in `order`.
 
     The copy is complete on return, with one exception: with `stream`, and an `out` in USM of the same context, the copy
-    is only queued if `_queue_copy` supports the layouts. The caller must then keep both arrays alive until the queue has
-    completed the copy.
+    is only queued if `_queue_copy` supports the layouts. The caller must then keep both arrays alive until the queue
+    has completed the copy.
 
     Parameters
     ----------
