@@ -26,7 +26,6 @@ ATTRIBUTES = [
     "__gt_origin__",
     "dims",
 ]
-METHODS = ["__dlpack__", "__dlpack_device__", "__index__"]
 
 
 def producer_with(attributes, exception):

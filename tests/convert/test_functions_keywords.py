@@ -26,12 +26,6 @@ def export(x, library, **keywords):
     return ah.convert(x, library, **keywords)
 
 
-def dtype_of(x):
-    """Return the NumPy dtype of an array of any library."""
-    x = x.dtypes.iloc[0] if isinstance(x, pandas.DataFrame) else x
-    return ah.asarray(x, copy=None).dtype if not isinstance(x, (np.dtype, pandas.ArrowDtype)) else x
-
-
 # --------------------------------------------------------------------------------------------------------- signatures
 
 EXPORTS = [getattr(ah, name) for name in dir(ah) if name.startswith("as_") and name != "as_mpi"]

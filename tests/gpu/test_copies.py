@@ -90,19 +90,6 @@ def test_bfloat16_is_copied(cp, torch):
     assert (np.asarray(made.to_host()).astype("f4") == 1).all()
 
 
-def test_copies_wait_for_the_producer(cp, spin):
-    ours = cp.cuda.Stream(non_blocking=True)
-    x = cp.zeros(1 << 16, "f4")
-    cp.cuda.Device().synchronize()
-    for value in range(1, 8):
-        with ours:
-            spin()
-            x.fill(value)
-            a = asarray(x)
-        b = a if value % 2 else a[::2].copy()
-        assert (np.asarray(b.to_host()) == value).all()
-
-
 @pytest.mark.parametrize("stream", [1, 2, "own"])
 def test_copies_use_the_given_stream(cp, stream):
     own = cp.cuda.Stream(non_blocking=True)
@@ -130,12 +117,3 @@ def test_buffer_protocol_rejects_device_memory(cp):
         np.asarray(a)
     with pytest.raises(BufferError, match="to_host"):
         memoryview(a)
-
-
-def test_to_device_copies_between_devices(cp):
-    if cp.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip("one device")
-    x = cp.arange(24, dtype="f4").reshape(4, 6)[:, ::2]
-    made = arrayhub.to_device(x, "cuda:1")
-    assert made.device == arrayhub.Device("cuda:1")
-    assert (np.asarray(made.to_host()) == x.get()).all()

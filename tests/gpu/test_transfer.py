@@ -398,43 +398,6 @@ def two(cp):
         pytest.skip("one device")
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_to_device_copies_between_devices(cp, two, host, view):
-    x = VIEWS[view](cp.asarray(host))
-    made = arrayhub.to_device(x, "cuda:1")
-    assert made.device == arrayhub.Device("cuda:1")
-    assert np.array_equal(np.asarray(made.to_host()), VIEWS[view](host))
-    back = made.to_device("cuda:0")
-    assert back.device == arrayhub.Device("cuda:0")
-    assert np.array_equal(arrayhub.as_cupy(back).get(), VIEWS[view](host))
-
-
-def test_copies_are_correct_on_the_second_device(cp, two, host):
-    with cp.cuda.Device(1):
-        x = cp.asarray(host)[:, ::2]
-    assert np.array_equal(np.asarray(arrayhub.to_host(x)), host[:, ::2])
-    made = arrayhub.to_device(host[..., ::-1], "cuda:1")
-    assert made.device == arrayhub.Device("cuda:1")
-    assert np.array_equal(np.asarray(made.copy().to_host()), host[..., ::-1])
-    assert cp.cuda.runtime.getDevice() == 0
-
-
-def test_copies_between_devices_wait_for_the_producer(cp, two, linger, loaded):
-    x = cp.zeros(1 << 20)
-    cp.cuda.Device().synchronize()
-    ours = STREAMS["own"](cp)
-    with cp.cuda.Device(1):
-        theirs = STREAMS["own"](cp)
-    for value in range(1, ROUNDS):
-        with ours:
-            linger()
-            x.fill(value)
-            a = asarray(x)
-        made = arrayhub.to_device(a if value % 2 else a[::2], "cuda:1")
-        with cp.cuda.Device(1), theirs:
-            assert (arrayhub.as_cupy(made).copy().get(stream=theirs) == value).all()
-
-
 def test_managed_and_pinned_memory_is_copied_to_the_second_device(cp, two, describe):
     managed = cp.ndarray((1 << 20,), "f8", cp.cuda.malloc_managed(8 << 20))
     managed[...] = cp.arange(1 << 20)

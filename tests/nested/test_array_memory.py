@@ -118,19 +118,6 @@ def test_sizes_narrower_than_offsets_are_rejected():
              content=ah.asarray(np.zeros(1)))  # fmt: skip
 
 
-COPIES = {
-    "strings in records": lambda: np.zeros(2, [("s", "S3"), ("f", "f8")]),
-    "elements by an index": lambda: ak.Array(
-        ak.contents.IndexedArray(ak.index.Index64(np.array([2, 0])), ak.contents.NumpyArray(np.arange(3.0)))
-    ),
-    "elements by an index, and missing": lambda: ak.Array(
-        ak.contents.IndexedOptionArray(ak.index.Index64(np.array([2, -1])), ak.contents.NumpyArray(np.arange(3.0)))
-    ),
-    "strings out of order": lambda: ak.Array(["a", "bc", "d"])[[2, 0]],
-    "a scalar": lambda: pa.scalar([1, 2]),
-}
-
-
 # -------------------------------------------------------------------------------- offsets that are rewritten or invalid
 
 

@@ -78,8 +78,6 @@ VIEWS = {
     "missing rows of awkward": ak.Array([[1.0], None, [3.0, 4.0]]),
 }
 
-SHARED = ("list views in order", "list views in lists", "empty list views")
-
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_pandas_functions_accept_exported_views_at_any_depth(name):

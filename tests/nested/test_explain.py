@@ -25,39 +25,6 @@ def test_explain_lists_libraries_with_nested_arrays(to):
 
 
 LONG = "longer than twelve bytes"
-STRING_VIEWS = pa.array([LONG], pa.string_view())
-BOOL8 = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0], pa.int8()))
-ARROW = {
-    "numbers": pa.array([1, 2]),
-    "bits": pa.array([True, False]),
-    "bool8": BOOL8,
-    "bool8 in lists": pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), BOOL8),
-    "strings": pa.array([LONG]),
-    "string views": STRING_VIEWS,
-    "binary views": pa.array([b"longer than twelve bytes"], pa.binary_view()),
-    "string views in lists": pa.array([[LONG]], pa.list_(pa.string_view())),
-    "string views in records": pa.StructArray.from_arrays([STRING_VIEWS], ["a"]),
-    "string views in chunks": pa.chunked_array([STRING_VIEWS, STRING_VIEWS]),
-    "categories": pa.DictionaryArray.from_arrays(pa.array([0]), STRING_VIEWS),
-    "table": pa.table({"a": [1], "b": [LONG]}),
-    "list": pa.array([[1], [2, 3]]),
-    "missing": pa.array([1, None]),
-    "runs": pa.RunEndEncodedArray.from_arrays([1], STRING_VIEWS),
-}
-SOURCES = {
-    **ARROW,
-    **{f"{name} of arrayhub": ah.asnested(x) for name, x in ARROW.items()},
-    "float64": np.ones(3),
-    "every second element": np.ones(4)[::2],
-    "booleans": np.array([True, False]),
-    "matrix of booleans": np.ones((2, 2), bool),
-    "records": np.zeros(2, "?,f8"),
-    "records with strings": np.zeros(2, "U4,f8"),
-    "nested array of an ndarray": ah.asnested(np.ones(3)),
-    "StringDType": np.array([LONG], np.dtypes.StringDType()),
-    "days": np.zeros(2, "M8[D]"),
-    "non-native byte order": np.ones(2, ">f8"),
-}
 
 
 def works(obj, to, copy):
@@ -146,32 +113,6 @@ def test_verdicts_agree_with_convert(number, to):
         with pytest.raises(BufferError):
             ah.convert(obj, to, copy=False)
     assert ("asnested(x" in verdict.call) == (verdict.verdict == "cannot")
-
-
-def missing_in_awkward():
-    return pytest.importorskip("awkward").Array([[1, None], None])
-
-
-WITH_A_COPY = {
-    "0-d": lambda: np.array(1),
-    "0-d, on a device": lambda: ah.zeros((), memory="usm_device"),
-    "on a device": lambda: ah.zeros((3, 2), memory="usm_device"),
-    "NumPy's strings": lambda: np.array(["a", "b"], np.dtypes.StringDType()),
-    "NumPy's strings, missing": lambda: np.array(["a", None], np.dtypes.StringDType(na_object=None)),
-    "two-dimensional NumPy strings": lambda: np.array([["a"]], np.dtypes.StringDType()),
-    "strings of a fixed length": lambda: np.array(["a"]),
-    "a range": lambda: range(3),
-    "an empty range": lambda: range(0),
-    "a range beyond 64 bits": lambda: range(2**70, 2**70 + 2),
-    "missing in awkward": missing_in_awkward,
-    "objects": lambda: np.array(["a"], object),
-    "booleans": lambda: np.ones(3, bool),
-    "two-dimensional booleans": lambda: np.ones((2, 3), bool),
-    "booleans, none": lambda: np.ones(0, bool),
-    "booleans in records": lambda: np.zeros(3, [("a", "?")]),
-    "booleans in lists": lambda: ah.asnested([[True, False], [False, True]]),
-    "bits": lambda: ah.asnested(pa.array([True, False])),
-}
 
 
 def test_explain_reports_copies_of_strings_and_ranges():

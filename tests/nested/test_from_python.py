@@ -18,7 +18,6 @@ from arrayhub.nested.array import ascii_texts, rows_of_numbers
 from arrayhub.nested.from_python import from_python
 
 FLOATS = st.floats(allow_nan=False)
-INTEGERS = st.integers(-(2**70), 2**70)
 ROWS = st.one_of(
     st.lists(st.one_of(st.none(), st.lists(FLOATS))),
     st.lists(st.one_of(st.none(), st.lists(st.integers(-(2**63), 2**63 - 1)))),

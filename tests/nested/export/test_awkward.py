@@ -24,19 +24,6 @@ def union(second, codes=(0, 1)):
     return pa.UnionArray.from_sparse(pa.array(codes, pa.int8()), children, ["a", "b"], sorted(codes))
 
 
-COPIED = {
-    "bits": (pa.array([True, None]), "packed booleans"),
-    "bits in lists": (pa.array([[True], [False]]), "packed booleans"),
-    "bits in records": (pa.array([{"a": True}]), "packed booleans"),
-    "string views": (pa.array(["a", "b" * 20], pa.string_view()), "string views"),
-    "days": (pa.array([1, 2], pa.date32()), "dates of 4 bytes"),
-    "narrow indices": (dictionary([0, 1], pa.int8()), "int8 to int64"),
-    "indices of missing elements": (dictionary([0, None], pa.int64()), "replaced by -1"),
-    "rows out of order": (pa.ListViewArray.from_arrays(int32(1, 0), int32(2, 1), pa.array([1, 2, 3])), "out of order"),
-    "runs": (pa.RunEndEncodedArray.from_arrays(int32(2), pa.array([7])), "each run"),
-    "type codes": (union(pa.array(["a", "b"]), (5, 7)), r"\[5, 7\]"),
-    "children of a common type": (union(pa.array([1.5, 2.5])), "merges children"),
-}
 SHARED = {
     "numbers": pa.array([1, None]),
     "a slice": pa.array([1, None, 2])[1:],

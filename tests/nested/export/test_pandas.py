@@ -138,19 +138,6 @@ def test_pandas_indexes_and_arrays_become_series_of_their_dtype(make):
     assert ah.as_pandas(pd.Index([1], name="n")).name == "n"
 
 
-COPIED_BY_PYARROW = {
-    "bool": lambda pandas: pandas.Series([True, False]),
-    "boolean": lambda pandas: pandas.Series([True, None], dtype="boolean"),
-    "string[python]": lambda pandas: pandas.Series(["a", "b"], dtype="string[python]"),
-    "objects": lambda pandas: pandas.Series(["a", "b"], dtype=object),
-    "reversed": lambda pandas: pandas.Series([1, 2, 3])[::-1],
-    "categories": lambda pandas: pandas.Series(pandas.array(["a", "b"], "string[python]")).astype("category"),
-    "an array": lambda pandas: pandas.array([True, None], dtype="boolean"),
-    "an index": lambda pandas: pandas.Index(["a", "b"], dtype=object),
-    "a frame": lambda pandas: pandas.DataFrame({"x": [1, 2], "y": pandas.array(["a", "b"], "string[python]")}),
-}
-
-
 def test_copy_false_shares_pandas_data_except_validity():
     pandas = pytest.importorskip("pandas")
     times = pandas.Series(pandas.date_range("2020", periods=2, tz="UTC"))

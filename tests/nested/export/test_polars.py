@@ -7,21 +7,6 @@ import arrayhub as ah
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
-pc = pytest.importorskip("pyarrow.compute")
-
-COPIED = {
-    "datetime64": np.array([1], "M8[s]"),
-    "timedelta64": np.array([1], "m8[s]"),
-    "timestamp": pa.array([1], pa.timestamp("s")),
-    "lists": pa.array([[1], []], pa.list_(pa.duration("s"))),
-    "table": pa.table({"a": [1], "b": pa.array([1], pa.timestamp("s"))}),
-    "time": pa.array([1], pa.time32("s")),
-    "runs": pc.run_end_encode(pa.array([1, 1, 2])),
-    "categories": pa.array([10, 20, 10]).dictionary_encode(),
-    "categories in records": pa.table({"a": pa.array([10, 20, 10]).dictionary_encode()}),
-    "categories of lists": pa.DictionaryArray.from_arrays(pa.array([1, 0, 1]), pa.array([[1], [2, 3]])),
-    "chunks": pa.chunked_array([pc.run_end_encode(pa.array([1, 1, 2]))]),
-}
 
 
 @pytest.mark.parametrize("x", [np.array([1], "M8[ms]"), np.array([1], "M8[ns]"), np.arange(3)])

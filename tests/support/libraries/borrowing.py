@@ -132,11 +132,6 @@ def _shared_memory(n):
     return x
 
 
-@case("multiprocessing", "SharedMemory, dropped")
-def _shared(n):
-    return _shared_memory(n)
-
-
 @case("multiprocessing", "SharedMemory.close", KEPT)
 def _shared_close(n):
     x = _shared_memory(n)
@@ -186,17 +181,6 @@ def _ctypes_resize(n):
 # -------------------------------------------------------------------------------------- libraries of the extra test-all
 
 
-@case("torch", "from_numpy")
-def _torch(n):
-    return module("torch").from_numpy(numbers(n))
-
-
-@case("torch", "frombuffer, a slice")
-def _torch_frombuffer(n):
-    torch = module("torch")
-    return torch.frombuffer(bytearray(numbers(n)), dtype=torch.float32)[1:]
-
-
 @case("torch", "Tensor.resize_", MOVES)
 def _torch_resize(n):
     x = module("torch").zeros(n)
@@ -207,12 +191,6 @@ def _torch_resize(n):
 def _torch_share(n):
     x = module("torch").from_numpy(numbers(n))
     return x, x.share_memory_
-
-
-@case("jax", "device_put(may_alias=True)")
-def _jax(n):
-    jax = module("jax")
-    return jax.device_put(numbers(n), jax.devices("cpu")[0], may_alias=True)
 
 
 @case("jax", "Array.delete")
@@ -228,16 +206,6 @@ def _jax_donated(n):
     jax = module("jax")
     x = jax.device_put(numbers(n), jax.devices("cpu")[0]) + 0
     return x, lambda: jax.jit(lambda v: v * 2, donate_argnums=0)(x).block_until_ready()
-
-
-@case("pyarrow", "array of an ndarray")
-def _pyarrow(n):
-    return module("pyarrow").array(numbers(n))
-
-
-@case("pyarrow", "py_buffer")
-def _py_buffer(n):
-    return module("pyarrow").py_buffer(bytearray(b"\7" * n))
 
 
 @case("pyarrow", "foreign_buffer with its owner")
@@ -257,11 +225,6 @@ def _resizable(n):
     x = module("pyarrow").allocate_buffer(n, resizable=True)
     np.frombuffer(x, "u1")[:] = 7
     return x, lambda: x.resize(256 * n)
-
-
-@case("pyarrow", "Tensor of an ndarray")
-def _tensor(n):
-    return module("pyarrow").Tensor.from_numpy(numbers(n))
 
 
 @case("pyarrow", "BufferReader.read_buffer, close")
@@ -308,31 +271,9 @@ def _duckdb(n):
     return x.execute(f"select range::FLOAT as x from range({n})").fetchnumpy()["x"], x.close
 
 
-@case("awkward", "Array of an ndarray")
-def _awkward(n):
-    return module("awkward").Array(numbers(n))
-
-
-@case("pandas", "Series of an ndarray")
-def _pandas(n):
-    return module("pandas").Series(numbers(n), copy=False)
-
-
 @case("xarray", "DataArray of an ndarray")
 def _xarray(n):
     return module("xarray").DataArray(numbers(n))
-
-
-@case("tvm_ffi", "from_dlpack")
-def _tvm_ffi(n):
-    return module("tvm_ffi").from_dlpack(numbers(n))
-
-
-@case("warp", "array(copy=False), a slice")
-def _warp(n):
-    warp = module("warp")
-    warp.config.quiet = True
-    return warp.array(numbers(n), device="cpu", copy=False)[1:]
 
 
 @case("pygame", "Surface.get_view of image.frombuffer")
@@ -439,16 +380,6 @@ def _onnxruntime_numpy(n):
     return module("onnxruntime").OrtValue.ortvalue_from_numpy(numbers(n)).numpy()
 
 
-@case("openvino", "Tensor(shared_memory=True)")
-def _openvino(n):
-    return module("openvino").Tensor(numbers(n), shared_memory=True)
-
-
-@case("openvino", "Constant(shared_memory=True)")
-def _openvino_constant(n):
-    return module("openvino").op.Constant(numbers(n), shared_memory=True)
-
-
 @case("openvino", "a part of Tensor(shared_memory=True)", MOVES)
 def _openvino_part(n):
     openvino = module("openvino")
@@ -461,11 +392,6 @@ def _openvino_shape(n):
     x = openvino.Tensor(openvino.Type.f32, [n])
     x.data[:] = numbers(n)
     return x, lambda: x.set_shape([64 * n])
-
-
-@case("paddle", "from_dlpack")
-def _paddle(n):
-    return module("paddle").from_dlpack(numbers(n))
 
 
 @case("paddle", "Tensor.resize_")
@@ -487,11 +413,6 @@ def _mlx(n):
     return x, end
 
 
-@case("tensorflow", "from_dlpack")
-def _tensorflow(n):
-    return module("tensorflow").experimental.dlpack.from_dlpack(numbers(n).__dlpack__())
-
-
 @case("vtkmodules.util.numpy_support", "numpy_to_vtk")
 def _vtk(n):
     return module("vtkmodules.util.numpy_support").numpy_to_vtk(numbers(n))
@@ -508,21 +429,6 @@ def _vtk_resize(n):
         x.Initialize()
 
     return x, end
-
-
-@case("itk", "image_view_from_array")
-def _itk(n):
-    return module("itk").image_view_from_array(numbers(n).reshape(4, -1))
-
-
-@case("av", "VideoFrame.from_numpy_buffer")
-def _av(n):
-    return module("av").VideoFrame.from_numpy_buffer(np.full((n // 64, 64), 7, "u1"), "gray").planes[0]
-
-
-@case("skia", "Image.fromarray")
-def _skia(n):
-    return module("skia").Image.fromarray(np.full((n // 64, 16, 4), 7, "u1"))
 
 
 @case("skia", "Data(buffer, copy=False)", MOVES)
