@@ -1,7 +1,10 @@
-"""Conversion between sparse formats, and to dense arrays. NumPy performs the conversion in host memory."""
+"""Conversion between sparse formats, and to dense arrays. NumPy performs the conversion in host memory.
+
+SciPy converts neither batches nor dense dimensions nor narrow floats. All arrays therefore take the same way: the
+stored values become elements with coordinates, which are sorted and added. The batch is the first coordinate.
+"""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,75 +23,63 @@ def to_dense(x: Any) -> Any:
     if not is_on_host(x):
         return to_dense(to_host(x)).to_device(x.device)
     dense = np.zeros(x.shape, x.dtype)
-    target = dense.reshape(math.prod(x.shape[: x.batch_ndim]), *x.shape[x.batch_ndim :])
-    for k, (coords, stored) in enumerate(elements(x)):
-        _add(target[k], coords, stored)
+    coords, stored = elements(x)
+    _add(dense.reshape(_count_batches(x), *x.shape[x.batch_ndim :]), coords, stored)
     return asarray(dense)
 
 
 def _add(target: Any, coords: tuple[Any, ...], stored: Any) -> None:
     """Add values to `target` at coordinates, which may repeat."""
-    if not coords:
-        target[...] = stored.sum(axis=0, dtype=target.dtype)
-    elif target.dtype.kind == "b":
-        np.logical_or.at(target, coords, stored)
-    else:
-        np.add.at(target, coords, stored)
+    add = np.logical_or if target.dtype.kind == "b" else np.add
+    add.at(target, coords, stored)
 
 
-# --------------------------------------------------------------------------------------------------------- elements
+def _count_batches(x: Any) -> int:
+    return math.prod(x.shape[: x.batch_ndim])
 
 
-def elements(x: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Validate an array in host memory, and yield for each batch the coordinates and the values of its elements.
+def elements(x: Any) -> tuple[tuple[Any, ...], Any]:
+    """Validate an array in host memory, and return the coordinates and the values of its elements.
 
-    Padding is omitted. The blocks of bsr and bsc are expanded to elements. The coordinates are int32 or int64.
+    The first coordinate is the number of the batch. Padding is omitted. The blocks of bsr and bsc are expanded to
+    elements. The coordinates are int32 or int64.
     """
     validate(x)
-    values = as_numpy(x.data)
-    narrow = max(x.shape, default=0) <= _INT32_MAX and all(array.dtype.itemsize <= 4 for array in structure_of(x))
-    dtype = np.dtype(np.int32 if narrow else np.int64)
-    batches = values.reshape(math.prod(x.shape[: x.batch_ndim]), *values.shape[x.batch_ndim :])
-    for coords, stored in zip(_each(x), batches, strict=True):
-        coords, stored = _used(x, coords, stored)
-        coords = tuple(array.astype(dtype, copy=False) for array in coords)
-        yield _of_blocks(x.blocksize, coords, stored) if x.blocksize else (coords, stored)
+    batches, parts = _count_batches(x), [as_numpy(array) for array in structure_of(x)]
+    narrow = max(*x.shape, batches) <= _INT32_MAX and all(array.itemsize <= 4 for array in parts)
+    stored = as_numpy(x.data)
+    stored = stored.reshape(batches, *stored.shape[x.batch_ndim :])
+    used = np.ones(stored.shape[:2], bool) if x._state & PADDED else None
 
+    def flatten(array: Any) -> Any:
+        """Join the batches of an array, without padding."""
+        return array.reshape(-1, *array.shape[2:]) if used is None else array[used]
 
-def _each(x: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the coordinates of the stored values, or of the blocks, of each batch."""
-    batches = math.prod(x.shape[: x.batch_ndim])
     if x.format == "coo":
-        flat = [as_numpy(array).reshape(batches, array.shape[-1]) for array in x.coords]
-        for k in range(batches):
-            yield tuple(array[k] for array in flat)
-        return
-    compressed = FORMATS[x.format].compressed
-    all_indices, all_pointers = (as_numpy(array).reshape(batches, array.shape[-1]) for array in (x.indices, x.indptr))
-    for own, starts in zip(all_indices, all_pointers, strict=True):
-        major = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        used = own[: len(major)]  # further indices are padding
-        yield (major, used) if compressed == 0 else (used, major)
+        coords = [array.reshape(stored.shape[:2]) for array in (parts[0] if x.coords_array is not None else parts)]
+        for array, length in zip(coords, x.shape[x.batch_ndim :], strict=False) if used is not None else ():
+            used &= array < length
+        coords = [flatten(array) for array in coords]
+    else:
+        indices, indptr = (array.reshape(batches, array.shape[-1]) for array in parts)
+        if used is not None:
+            used &= np.arange(indices.shape[1]) < indptr[:, -1:]
+        rows, counts = np.tile(np.arange(indptr.shape[1] - 1), batches), indptr[:, 1:] - indptr[:, :-1]
+        coords = [np.repeat(rows, counts.reshape(-1).astype(np.intp)), flatten(indices)]
+        coords = coords[::-1] if FORMATS[x.format].compressed else coords
+    coords = [np.arange(batches).repeat(stored.shape[1]) if used is None else np.nonzero(used)[0], *coords]
+    coords = [array.astype(np.int32 if narrow else np.int64, copy=False) for array in coords]
+    stored = flatten(stored)
+    return _expand_blocks(x.blocksize, coords, stored) if x.blocksize else (tuple(coords), stored)
 
 
-def _used(x: Any, coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
-    """Return coordinates and values without padding."""
-    if not x._state & PADDED or not coords:
-        return coords, stored
-    stored = stored[: len(coords[0])]
-    inside = np.ones(len(stored), bool)
-    for array, length in zip(coords, x.shape[x.batch_ndim :], strict=False):
-        inside &= array < length
-    return tuple(array[inside] for array in coords), stored[inside]
-
-
-def _of_blocks(blocksize: tuple[int, int], coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
-    """Expand blocks to elements. Return the coordinates and the values of the elements."""
-    height, width = blocksize
-    rows = coords[0][:, None, None] * height + np.arange(height, dtype=coords[0].dtype)[:, None]
-    columns = coords[1][:, None, None] * width + np.arange(width, dtype=coords[1].dtype)
-    rows, columns = np.broadcast_arrays(rows, columns)
-    return (rows.reshape(-1), columns.reshape(-1)), stored.reshape(-1, *stored.shape[3:])
+def _expand_blocks(blocksize: tuple[int, int], coords: Any, stored: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return the coordinates and the values of the elements of blocks."""
+    batch, rows, columns = (array[:, None, None] for array in coords)
+    rows = rows * blocksize[0] + np.arange(blocksize[0], dtype=rows.dtype)[:, None]
+    columns = columns * blocksize[1] + np.arange(blocksize[1], dtype=columns.dtype)
+    spread = np.broadcast_arrays(batch, rows, columns)
+    return tuple(array.reshape(-1) for array in spread), stored.reshape(-1, *stored.shape[3:])
 
 
 def has_padding(x: Any) -> bool:
@@ -100,34 +91,27 @@ def has_padding(x: Any) -> bool:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------- formats
-
-
 def to_format(x: Any, row: Format, blocksize: tuple[int, int] | None = None) -> Any:
     """Return a canonical copy in the format `row`. See `SparseArray.to_format`."""
     sparse = len(x.shape) - x.batch_ndim - x.dense_ndim
     if row.compressed is not None and sparse != 2:
         raise ValueError(f"to_format: {row.name} has 2 sparse dimensions, and the array has {sparse}; accepted: 'coo'")
-    blocks = _blocksize_of(x, blocksize) if row.blocks else None
+    blocks = _check_blocksize(x, blocksize) if row.blocks else None
     if not is_on_host(x):
         return to_device(to_format(to_host(x), row, blocksize), x.device)
-    if row.compressed is None:
-        return _to_coo(x)
-    lengths = x.shape[x.batch_ndim : x.batch_ndim + 2]
-    parts = [_compressed(row.compressed, lengths, blocks, *batch) for batch in elements(x)]
+    coords, stored = elements(x)
+    if row.compressed is not None:
+        return _compress(x, row, blocks, coords, stored)
+    coords, stored = _sum_repeated(coords, stored)
     if x.batch_ndim:
-        models = parts[0] if parts else _compressed(row.compressed, lengths, blocks, *_no_elements(x))
-        data, indices, indptr = _stacked(x.shape[: x.batch_ndim], parts, models)
+        batches = np.unravel_index(coords[0], x.shape[: x.batch_ndim]) if len(stored) else [coords[0]] * x.batch_ndim
+        coords = [*(array.astype(coords[0].dtype) for array in batches), *coords[1:]]
     else:
-        data, indices, indptr = parts[0]
-    state = CHECKED | CANONICAL
-    if any(len(part[1]) < indices.shape[-1] for part in parts):
-        state |= PADDED
-    arrays = asarray(data), asarray(indices), asarray(indptr)
-    return type(x)(row.name, x.shape, *arrays, blocksize=blocks, batch_ndim=x.batch_ndim, state=state)
+        coords = coords[1:]
+    return type(x)("coo", x.shape, asarray(stored), coords=tuple(map(asarray, coords)), state=CHECKED | CANONICAL)
 
 
-def _blocksize_of(x: Any, blocksize: Any) -> tuple[int, int]:
+def _check_blocksize(x: Any, blocksize: Any) -> tuple[int, int]:
     blocksize = blocksize or x.blocksize or (1, 1)
     if not isinstance(blocksize, tuple) or len(blocksize) != 2 or any(type(k) is not int or k < 1 for k in blocksize):
         raise ValueError(f"to_format: blocksize is {show(blocksize)}; accepted: two lengths of 1 or more")
@@ -136,102 +120,57 @@ def _blocksize_of(x: Any, blocksize: Any) -> tuple[int, int]:
     return blocksize
 
 
-def _to_coo(x: Any) -> Any:
-    """Return a canonical copy in the format coo. Batch dimensions become sparse dimensions."""
-    parts = [_sorted_elements(*batch) for batch in elements(x)]
-    coords, stored = parts[0] if len(parts) == 1 else _joined(x, parts)
-    if x.batch_ndim:
-        numbers = np.repeat(np.arange(len(parts)), [len(part[1]) for part in parts])
-        dtype = coords[0].dtype if coords else np.dtype(np.int64)
-        coords = (*(array.astype(dtype) for array in np.unravel_index(numbers, x.shape[: x.batch_ndim])), *coords)
-    return type(x)("coo", x.shape, asarray(stored), coords=tuple(map(asarray, coords)), state=CHECKED | CANONICAL)
+def _sum_repeated(coords: Any, stored: Any, inside: Any = (), blocksize: Any = ()) -> tuple[list[Any], Any]:
+    """Return the distinct coordinates in lexicographic order, and the sum of the values for each of them.
 
-
-def _joined(x: Any, parts: list[Any]) -> tuple[tuple[Any, ...], Any]:
-    """Concatenate the coordinates and the values of all batches."""
-    coords, stored = zip(*(parts or [_no_elements(x)]), strict=True)
-    return tuple(map(np.concatenate, zip(*coords, strict=True))), np.concatenate(stored)
-
-
-def _no_elements(x: Any) -> tuple[tuple[Any, ...], Any]:
-    """Return empty coordinates and values, for an array of 0 batches."""
-    ndim = len(x.shape) - x.batch_ndim - x.dense_ndim
-    return (np.empty(0, np.int32),) * ndim, np.empty((0, *x.shape[x.batch_ndim + ndim :]), x.dtype)
-
-
-def _compressed(compressed: int, lengths: Any, blocksize: Any, coords: Any, stored: Any) -> tuple[Any, Any, Any]:
-    """Return the values or blocks, the indices and the pointers of a matrix, given its elements."""
-    if blocksize:
-        coords, stored = _blocks(compressed, blocksize, coords, stored)
-        lengths = [length // block for length, block in zip(lengths, blocksize, strict=True)]
-    else:
-        coords, stored = _sorted_elements(coords[::-1] if compressed else coords, stored)
-    indptr = _pointers(coords[0], lengths[compressed])
-    return stored, coords[1].astype(indptr.dtype, copy=False), indptr
-
-
-def _stacked(batch: tuple[int, ...], parts: list[Any], models: Any) -> list[Any]:
-    """Stack the arrays of all batches, padded with zeros to the length of the longest batch.
-
-    `models` are the arrays of one batch. They determine the element types and the remaining dimensions of the result.
-    """
-    found = []
-    for k, model in enumerate(models):
-        length = max((len(part[k]) for part in parts), default=len(model))
-        stack = np.zeros((len(parts), length, *model.shape[1:]), model.dtype)
-        for own, part in zip(stack, parts, strict=True):
-            own[: len(part[k])] = part[k]
-        found.append(stack.reshape(*batch, *stack.shape[1:]))
-    return found
-
-
-def _sorted_elements(coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
-    """Sort elements by their coordinates in lexicographic order, and add the values of equal coordinates."""
-    if not coords:
-        return coords, stored.sum(axis=0, keepdims=True, dtype=stored.dtype)
-    order, new = _order(coords)
-    coords, stored = tuple(array[order] for array in coords), stored[order]
-    if new.all():
-        return coords, stored
-    starts = np.flatnonzero(new)
-    add = np.logical_or if stored.dtype.kind == "b" else np.add
-    return tuple(array[starts] for array in coords), add.reduceat(stored, starts, axis=0, dtype=stored.dtype)
-
-
-def _blocks(compressed: int, blocksize: tuple[int, int], coords: tuple[Any, ...], stored: Any) -> tuple[Any, Any]:
-    """Return the coordinates and the values of the blocks. The compressed dimension comes first."""
-    places = [array // block for array, block in zip(coords, blocksize, strict=True)]
-    if compressed:
-        places = places[::-1]
-    order, new = _order(places)
-    numbers = np.empty(len(order), np.intp)
-    numbers[order] = np.cumsum(new) - 1
-    blocks = np.zeros((int(new.sum()), *blocksize, *stored.shape[1:]), stored.dtype)
-    inside = (array % block for array, block in zip(coords, blocksize, strict=True))
-    _add(blocks, (numbers, *inside), stored)
-    return [array[order][new] for array in places], blocks
-
-
-def _order(coords: Any) -> tuple[Any, Any]:
-    """Return the lexicographic order of coordinates, and a mask over the sorted coordinates.
-
-    The mask is True where the coordinates differ from the previous coordinates.
+    For blocks, `coords` are those of the blocks, and `inside` are the coordinates of each value within its block.
     """
     order = np.lexsort(coords[::-1])
+    coords = [array[order] for array in coords]
     new = np.zeros(len(order), bool)
     new[:1] = True
     for array in coords:
-        new[1:] |= array[order[1:]] != array[order[:-1]]
-    return order, new
+        new[1:] |= array[1:] != array[:-1]
+    if not blocksize:
+        stored = stored[order]
+        if not new.all():
+            add = np.logical_or if stored.dtype.kind == "b" else np.add
+            stored = add.reduceat(stored, np.flatnonzero(new), axis=0, dtype=stored.dtype)
+        return [array[new] for array in coords], stored
+    numbers = np.empty(len(order), np.intp)
+    numbers[order] = np.cumsum(new) - 1
+    sums = np.zeros((np.count_nonzero(new), *blocksize, *stored.shape[1:]), stored.dtype)
+    _add(sums, (numbers, *inside), stored)
+    return [array[new] for array in coords], sums
 
 
-def _pointers(major: Any, length: int) -> Any:
-    """Return the pointers of a compressed dimension, given the index of each element along this dimension.
+def _compress(x: Any, row: Format, blocksize: Any, coords: Any, stored: Any) -> Any:
+    """Return an array in a compressed format, given its elements.
 
-    The pointers are int32 if the given indices are, and if int32 can represent the number of elements.
+    Batches with fewer stored values than the largest batch are padded with zeros.
     """
-    wide = len(major) > _INT32_MAX or major.dtype.itemsize > 4
-    counts = np.bincount(major, minlength=length)
-    result = np.zeros(length + 1, np.int64 if wide else np.int32)
-    np.cumsum(counts, out=result[1:])
-    return result
+    number, *coords = coords
+    lengths, inside = list(x.shape[x.batch_ndim : x.batch_ndim + 2]), []
+    if blocksize:
+        inside = [array % block for array, block in zip(coords, blocksize, strict=True)]
+        coords = [array // block for array, block in zip(coords, blocksize, strict=True)]
+        lengths = [length // block for length, block in zip(lengths, blocksize, strict=True)]
+    major, minor = coords[:: -1 if row.compressed else 1]
+    (number, major, minor), stored = _sum_repeated((number, major, minor), stored, inside, blocksize or ())
+    dtype = np.int64 if len(major) > _INT32_MAX else major.dtype
+    batches, length = _count_batches(x), lengths[row.compressed or 0]
+    counts = np.bincount(number.astype(np.int64) * length + major, minlength=batches * length)
+    indptr = np.zeros((batches, length + 1), dtype)
+    np.cumsum(counts.reshape(batches, length), axis=1, out=indptr[:, 1:])
+    width = int(indptr[:, -1].max(initial=0))
+    used = np.arange(width) < indptr[:, -1:]
+    if used.all():
+        indices, data = minor.astype(dtype, copy=False), stored
+    else:
+        indices, data = np.zeros(used.shape, dtype), np.zeros((*used.shape, *stored.shape[1:]), stored.dtype)
+        indices[used], data[used] = minor, stored
+    batch = x.shape[: x.batch_ndim]
+    data, indices = data.reshape(*batch, width, *stored.shape[1:]), indices.reshape(*batch, width)
+    arrays = asarray(data), asarray(indices), asarray(indptr.reshape(*batch, length + 1))
+    state = CHECKED | CANONICAL | (0 if used.all() else PADDED)
+    return type(x)(row.name, x.shape, *arrays, blocksize=blocksize, batch_ndim=x.batch_ndim, state=state)
