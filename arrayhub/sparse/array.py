@@ -12,7 +12,6 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts
 from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.sparse.conversion import to_dense, to_format
-from arrayhub.sparse.emit_binsparse import arrays_of, descriptor_of
 from arrayhub.sparse.formats import FORMATS, row_of
 from arrayhub.sparse.picture import picture_of
 from arrayhub.sparse.to_device import copied, to_device, to_host
@@ -226,18 +225,6 @@ class SparseArray(SparseParts):
         """Return an array with a copy of each part, in memory of the same kind."""
         found: SparseArray = copied(self)
         return found
-
-    def __binsparse_descriptor__(self) -> dict[str, Any]:
-        """Return the descriptor of the binsparse protocol, drafted in data-apis/array-api#840."""
-        return descriptor_of(self)
-
-    def __binsparse__(self) -> dict[str, USMArray]:
-        """Return the arrays of the binsparse protocol by name. The arrays share the memory.
-
-        The call raises a BufferError for the formats bsr and bsc, for arrays with padding, and if the number of
-        dimensions is not two.
-        """
-        return arrays_of(self)
 
     def __reduce__(self) -> Any:
         """Return the state for pickle. From protocol 5 on, pickle can write the bytes of each part out of band."""

@@ -1,7 +1,6 @@
 """assparse: import a sparse object with the importer for its type."""
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
@@ -11,6 +10,7 @@ from arrayhub.convert.functions import SparseParts
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.sparse_types import sparse_module
 from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.libraries import LIBRARIES
 from arrayhub.sparse.to_device import copied, moved, to_device, to_host
 from arrayhub.sparse.validation import TRUSTED, is_on_host
 
@@ -64,8 +64,6 @@ def assparse(
         return assparse(changed, copy=copy if changed is obj else None, validate=validate)
     copy = check_copy(copy, "assparse")
     x = sparse_or_none(obj, copy)
-    if x is not None and root_of(type(obj)) == "onedal":
-        copy = False  # oneDAL itself has made the copy
     if x is None:
         advice = _SPARSE_COLUMNS.get(name_of_type(type(obj))) if _has_sparse_columns(obj) else None
         raise TypeError(
@@ -75,7 +73,7 @@ def assparse(
         )
     if validate is not True:
         x = _trusted(x, validate)
-    return copied(x) if copy else x
+    return copied(x) if copy and root_of(type(obj)) != "onedal" else x  # oneDAL itself makes a copy
 
 
 # Advice for sparse pandas objects, which store only the values that differ from a fill value.
@@ -109,12 +107,10 @@ def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:
         As `assparse`.
     """
     parse = _known.get(type(obj)) or _find(type(obj))
-    if parse is not None and copy is not False and root_of(type(obj)) == "onedal":
-        parse = import_module("arrayhub.sparse.onedal").parse_copy
-    return None if parse is None else parse(obj)
+    return None if parse is None else parse(obj, copy)
 
 
-_Parse = Callable[[Any], SparseArray | None]
+_Parse = Callable[[Any, Copy], SparseArray | None]
 _known: dict[type, _Parse] = {}
 _is_tensor = derived_from("torch", "Tensor")
 
@@ -129,12 +125,12 @@ def _find(cls: type) -> _Parse | None:
             name = "onedal"
         if name is None:
             return None
-        parse = import_module(f"arrayhub.sparse.{name}").parse
+        parse = LIBRARIES[name].parse
     _known[cls] = parse
     return parse
 
 
-def _itself(obj: Any) -> SparseArray:
+def _itself(obj: Any, copy: Copy) -> SparseArray:
     found: SparseArray = obj
     return found
 

@@ -1,7 +1,5 @@
 """Export of sparse arrays: `as_scipy`, and the function that `convert` calls for sparse arrays."""
 
-from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
@@ -10,7 +8,8 @@ from arrayhub._core.hooks import hooks
 from arrayhub.convert.names import sparse_library
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse
-from arrayhub.sparse.rules import RULES, conform
+from arrayhub.sparse.libraries import RULES
+from arrayhub.sparse.rules import conform
 from arrayhub.sparse.to_device import copied_besides
 from arrayhub.sparse.validation import is_on_host
 
@@ -90,7 +89,12 @@ def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = 
     """
     copy = check_copy(copy, f"as_{library}")
     x = obj if type(obj) is SparseArray else assparse(obj, copy=None if copy else copy)
-    emit = _emitters.get(library) or _emitter(library, obj)
+    if library not in RULES:
+        raise Refusal(
+            library,
+            f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
+            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy",
+        )
     stays = is_on_host(x) or (x.device.type == "cuda" and library in ("torch", "jax", "cupy"))
     if copy is None and not stays:
         reason = f"the memory is on {x.device}, and only device= and copy=True move it to another device"
@@ -98,23 +102,8 @@ def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = 
     conformed = conform(x, library, copy is not False)
     if copy:
         conformed = copied_besides(conformed, x)
-    return emit(conformed, None if copy else copy, allow_readonly, matrix)
+    return RULES[library].emit(conformed, None if copy else copy, allow_readonly, matrix)  # type: ignore[misc]
 
-
-def _emitter(library: str, obj: Any) -> Callable[..., Any]:
-    """Return the export function of a library. Its parameters are the array, `copy`, `allow_readonly` and `matrix`."""
-    if library not in RULES:
-        raise Refusal(
-            library,
-            f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
-            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy",
-        )
-    found: Callable[..., Any] = import_module(f"arrayhub.sparse.{library}").emit
-    _emitters[library] = found
-    return found
-
-
-_emitters: dict[str, Callable[..., Any]] = {}
 
 # Export functions by the library's name in `convert`, for libraries without dense arrays.
 SPARSE_CONSUMERS = {"scipy": as_scipy, "pydata_sparse": _as_pydata_sparse}

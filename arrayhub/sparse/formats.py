@@ -47,25 +47,26 @@ FORMATS = {
 DIMENSIONS = ("rows", "columns")
 
 
-def check_parts(
-    source: str,
-    row: Format,
-    shape: tuple[int, ...],
-    data: Any,
-    indices: Any,
-    indptr: Any,
-    batch: int,
-    blocksize: tuple[int, ...] | None,
-) -> None:
-    """Validate the shapes and types of the arrays of a compressed format. The elements are not read.
+def check_shapes(source: str, x: Any) -> Any:
+    """Validate the shapes and types of the arrays of a sparse array, and return it. The elements are not read.
 
     Raises
     ------
     InterfaceError
         The shapes are inconsistent, or indices are not integers. The message begins with `source`.
     """
-    stored = indices.shape
-    of_data = data.shape
+    row = FORMATS[x.format]
+    if row.compressed is None:
+        _check_coords(source, x)
+    else:
+        _check_compressed(source, row, x)
+    return x
+
+
+def _check_compressed(source: str, row: Format, x: Any) -> None:
+    shape, batch, blocksize, indptr = x.shape, x.batch_ndim, x.blocksize, x.indptr
+    stored = x.indices.shape
+    of_data = x.data.shape
     blocks = 2 if row.blocks else 0
     lead = batch + 1
     dense = len(of_data) - lead - blocks
@@ -76,29 +77,25 @@ def check_parts(
         raise interface_error(source, "shape", shape, f"{batch + 2 + dense} dimensions, as the arrays require")
     compressed = shape[batch + row.compressed]  # type: ignore[operator]
     if row.blocks:
-        if of_data[lead : lead + 2] != blocksize or min(of_data[lead : lead + 2]) < 1:
+        if of_data[lead : lead + 2] != blocksize or min(blocksize) < 1:
             raise interface_error(source, "shape of data", of_data, f"nonempty blocks of shape {blocksize}")
-        check_blocks(source, shape, batch, blocksize)
-        compressed //= blocksize[row.compressed]  # type: ignore[index]
+        if any(length % block for length, block in zip(shape[batch : batch + 2], blocksize, strict=True)):
+            raise interface_error(source, "shape", shape, f"multiples of the blocksize {blocksize}")
+        compressed //= blocksize[row.compressed]
     if indptr.shape != (*stored[:-1], compressed + 1):
         accepted = f"{(*stored[:-1], compressed + 1)}, one more than the number of {DIMENSIONS[row.compressed or 0]}"
         raise interface_error(source, "shape of indptr", indptr.shape, accepted)
     if shape[:batch] != stored[:-1] or shape[batch + 2 :] != of_data[lead + blocks :]:
         raise interface_error(source, "shape", shape, f"the lengths of the arrays, {stored[:-1]} and {of_data}")
-    if indices.typenum not in INTEGERS or indptr.typenum not in INTEGERS:
-        check_integers(source, indices=indices, indptr=indptr)
+    if x.indices.typenum not in INTEGERS or indptr.typenum not in INTEGERS:
+        check_integers(source, indices=x.indices, indptr=indptr)
 
 
-def check_blocks(source: str, shape: tuple[int, ...], batch: int, blocksize: Any) -> None:
-    """Raise InterfaceError unless the lengths of both matrix dimensions are multiples of the block lengths."""
-    if any(length % block for length, block in zip(shape[batch : batch + 2], blocksize, strict=True)):
-        raise interface_error(source, "shape", shape, f"multiples of the blocksize {blocksize}")
-
-
-def check_coords(source: str, shape: tuple[int, ...], data: Any, coords: Any, joined: Any, batch: int) -> None:
-    """Validate the shapes and types of the data and coordinates of a coo array, like `check_parts`."""
-    each = [joined.shape[1:]] * joined.shape[0] if coords is None else [array.shape for array in coords]
-    of_data = data.shape
+def _check_coords(source: str, x: Any) -> None:
+    shape, batch, joined = x.shape, x.batch_ndim, x.coords_array
+    coords = {"coords": joined} if joined is not None else {f"coords[{k}]": array for k, array in enumerate(x._coords)}
+    each = [array.shape for array in coords.values()] if joined is None else [joined.shape[1:]] * joined.shape[0]
+    of_data = x.data.shape
     lead = batch + 1
     dense = len(of_data) - lead
     if dense < 0 or any(stored != of_data[:lead] for stored in each):
@@ -107,10 +104,7 @@ def check_coords(source: str, shape: tuple[int, ...], data: Any, coords: Any, jo
         raise interface_error(source, "shape", shape, f"{batch + len(each) + dense} dimensions, as the arrays require")
     if shape[:batch] != of_data[:batch] or shape[batch + len(each) :] != of_data[lead:]:
         raise interface_error(source, "shape", shape, f"the lengths of data, {of_data}")
-    if coords is None:
-        check_integers(source, coords=joined)
-    else:
-        check_integers(source, **{f"coords[{k}]": array for k, array in enumerate(coords)})
+    check_integers(source, **coords)
 
 
 # NumPy type numbers of the integers that indices can have: 8 to 64 bits.

@@ -11,7 +11,7 @@ from typing import Any
 
 from arrayhub.array.usm_array import USMArray
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
+from arrayhub.sparse.formats import FORMATS, check_shapes
 from arrayhub.sparse.to_device import moved
 from arrayhub.sparse.validation import PADDED
 from arrayhub.transport.tokens import token as array_token
@@ -48,7 +48,8 @@ def _unpickle_sparse(state: Any) -> SparseArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    return restored(_restored, state, "SparseArray")
+    found: SparseArray = restored(_restored, state, "SparseArray")
+    return found
 
 
 _unpickle_sparse.__module__ = "arrayhub"  # pickles name this module, so the function can move
@@ -71,13 +72,7 @@ def _restored(found: Any) -> SparseArray:
             raise state_error("part", array, "arrays of one or more dimensions")
     if state.pop("padded", False):
         state["state"] = PADDED
-    if row.compressed is None:
-        check_coords("pickle", shape, state["data"], state.get("coords"), state.get("coords_array"), batch)
-    else:
-        check_parts(
-            "pickle", row, shape, state["data"], state["indices"], state["indptr"], batch, state.get("blocksize")
-        )
-    return SparseArray(name, shape, **state)
+    return check_shapes("pickle", SparseArray(name, shape, **state))
 
 
 def deep_copy(x: SparseArray, memo: dict[int, Any]) -> SparseArray:

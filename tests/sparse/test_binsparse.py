@@ -1,4 +1,4 @@
-"""Test import and export through the binsparse protocol, with valid and invalid descriptors."""
+"""Test import through the binsparse protocol, with valid and invalid descriptors."""
 
 import numpy as np
 import pytest
@@ -69,38 +69,6 @@ def test_coordinates_in_one_array_are_imported_without_a_copy():
     x = ah.assparse(producer)
     assert ah.as_torch(x).indices().data_ptr() == tensor.indices().data_ptr()
     assert ah.as_torch(producer).to_dense().tolist() == matrix().toarray().tolist()
-
-
-@pytest.mark.parametrize("format", ["coo", "csr", "csc"])
-def test_sparse_arrays_export_the_protocol(format):
-    x = ah.assparse(matrix(format, "complex64"))
-    facts = x.__binsparse_descriptor__()["binsparse"]
-    assert facts["format"] == format.upper() and facts["shape"] == [6, 8]
-    assert facts["number_of_stored_values"] == x.nnz
-    arrays = x.__binsparse__()
-    assert facts["data_types"]["values"] == "complex[float32]" and facts["data_types"].keys() == arrays.keys()
-    assert np.from_dlpack(arrays["values"]).ctypes.data == x.data.ptr
-
-    class Copy:
-        __binsparse_descriptor__ = staticmethod(x.__binsparse_descriptor__)
-        __binsparse__ = staticmethod(x.__binsparse__)
-
-    assert addresses(ah.assparse(Copy())) == addresses(x)
-
-
-@pytest.mark.parametrize("make", [lambda: matrix("bsr"), lambda: torch.eye(3).repeat(2, 1, 1).to_sparse_csr()])
-def test_formats_missing_in_the_specification_are_rejected(make):
-    x = ah.assparse(make())
-    for call in (x.__binsparse__, x.__binsparse_descriptor__):
-        with pytest.raises(BufferError, match="not a format of the specification"):
-            call()
-
-
-def test_invalid_indices_are_not_exported():
-    given = matrix()
-    given.indices[0] = 8
-    with pytest.raises(ah.InterfaceError, match=r"indices\[0\] is 8"):
-        ah.assparse(given).__binsparse__()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import torch
 from sparse_arrays import matrix
 
 import arrayhub as ah
-from arrayhub.sparse.rules import RULES, conform
+from arrayhub.sparse.libraries import RULES
+from arrayhub.sparse.rules import conform
 
 pytestmark = pytest.mark.slow
 

@@ -522,7 +522,6 @@ SCIPY = (
     Route("s.to_dense()", FEW),
     Route("s.to_format('bsr')", FEW),
     Route("assparse(csr).canonical", FEW),
-    Route("s.__binsparse__()", SOME),
     Route("pickle.loads(pickle.dumps(s, 5))", FEW),
 )
 

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 
 import numpy as np
 import scipy.sparse
-from sparse_arrays import Binsparse
 
 import arrayhub as ah
 
@@ -25,7 +24,6 @@ USES = {
     "pickle": lambda x: pickle.loads(pickle.dumps(x)).to_dense(),
     "picture": lambda x: x._repr_html_(),
     "check": ah.check,
-    "binsparse": lambda x: ah.assparse(Binsparse(x)).to_dense(),
 }
 
 

@@ -96,7 +96,7 @@ SPARSE_PRODUCERS = [
     SparseProducer("pydata/sparse", _pydata_sparse, ("coo", "csr", "csc"), "int64"),
     SparseProducer("`__binsparse__`", _binsparse, ("coo", "csr", "csc"), "int32", joined=False),
 ]
-SPARSE_CONSUMERS = ("scipy", "torch", "jax", "pydata_sparse", "binsparse")
+SPARSE_CONSUMERS = ("scipy", "torch", "jax", "pydata_sparse")
 
 
 class Obstacle(NamedTuple):
@@ -119,7 +119,6 @@ OBSTACLES = [
         "is not supported",
         "pydata/sparse lacks block formats",
     ),
-    Obstacle(("binsparse",), lambda p, f: f in BLOCKS, False, "not a format", "the protocol lacks block formats"),
     Obstacle(
         ("torch",),
         lambda p, f: f == "coo" and p.indices == "int32",
@@ -147,8 +146,6 @@ def obstacle_of(producer, format, consumer):
 
 def export(x, consumer, copy=False):
     """Convert `x` to a consumer's sparse array, and import the result as a SparseArray."""
-    if consumer == "binsparse":
-        return ah.assparse(Binsparse(x))
     return ah.assparse(ah.convert(x, consumer, copy=copy))
 
 

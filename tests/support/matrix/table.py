@@ -148,7 +148,7 @@ the formats in which all memory is shared. "copy" precedes formats for which `co
 arrays, and "refused" precedes formats that the library does not have. The second table lists the reasons.
 `tests/sparse/test_rules_matrix.py` runs each conversion, and `tests/gpu/test_sparse.py` runs those of CuPy.
 """
-_SPARSE_NAMES = {"scipy": "SciPy", "pydata_sparse": "pydata/sparse", "binsparse": "`__binsparse__`"}
+_SPARSE_NAMES = {"scipy": "SciPy", "pydata_sparse": "pydata/sparse"}
 
 
 def _sparse():

@@ -1,0 +1,482 @@
+"""Table of the libraries of sparse arrays: how each library's arrays are imported and exported, and what it accepts.
+
+docs/sparse.md shows the table, and tests/sparse/test_rules.py checks each row against the library. The names in
+`LIBRARIES` are those of `libraries.sparse_types`, which recognizes the types.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import Copy
+from arrayhub._core.errors import (
+    PASSES_ON,
+    Refusal,
+    dimensions,
+    first_line,
+    interface_error,
+    name_of_type,
+    needed,
+)
+from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, asarray
+from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.formats import FORMATS, INTEGERS, check_shapes
+from arrayhub.sparse.validation import PADDED, is_marked_canonical
+
+
+@dataclass(frozen=True, slots=True)
+class SparseLibrary:
+    """A library of sparse arrays.
+
+    Attributes
+    ----------
+    parse : callable
+        ``parse(obj, copy)`` imports an object. The result is None if the object is dense.
+    emit : callable or None
+        ``emit(x, copy, allow_readonly, matrix)`` returns an array of the library that shares the memory of `x`, which
+        `rules.conform` has conformed. `matrix` requests a SciPy matrix. None if the library only produces arrays.
+    bit : int
+        Bit of `SparseParts._state` that marks accepted arrays. 0 if acceptance depends on a setting of the library.
+    formats : dict
+        Accepted index types by format, the preferred type first.
+    canonical : tuple of str
+        Formats whose indices must be sorted and distinct, because the library computes wrong results otherwise.
+    joined : bool
+        Whether the coordinates are one array instead of one array for each dimension.
+    batches : tuple of str
+        Formats in which the library supports batch dimensions.
+    dense : bool
+        Whether the library supports dense dimensions.
+    values : str
+        Accepted element types in native byte order, as NumPy type characters. Empty if the library itself rejects the
+        element types that it does not support.
+    host : bool
+        Whether the library reads only host memory.
+    max_ndim : int or None
+        Largest number of dimensions. None if the number is not limited.
+    """
+
+    parse: Callable[[Any, Copy], SparseArray | None]
+    emit: Callable[[SparseArray, Copy, bool, bool], Any] | None = None
+    bit: int = 0
+    formats: dict[str, tuple[str, ...]] | None = None
+    canonical: tuple[str, ...] = ()
+    joined: bool = False
+    batches: tuple[str, ...] = ()
+    dense: bool = False
+    values: str = ""
+    host: bool = True
+    max_ndim: int | None = None
+
+
+def _parse_compressed(source: str, format: str, shape: Any, data: Any, indices: Any, indptr: Any, **facts: Any) -> Any:
+    """Import the arrays of a compressed format. `source` is the subject of errors."""
+    x = SparseArray(format, tuple(shape), asarray(data), asarray(indices), asarray(indptr), **facts)
+    return check_shapes(source, x)
+
+
+def _parse_coords(source: str, shape: Any, data: Any, coords: Any, **facts: Any) -> Any:
+    """Import the arrays of the format coo. `coords` is a tuple of arrays, or one array of (dimension, element)."""
+    separate = isinstance(coords, tuple)
+    facts |= {"coords": tuple(map(asarray, coords))} if separate else {"coords_array": asarray(coords)}
+    return check_shapes(source, SparseArray("coo", tuple(shape), asarray(data), **facts))
+
+
+def _export_structure(x: SparseArray, export: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Return each array of coordinates, or indices and pointers, as an array of a library."""
+    return tuple(map(export, (x.coords or ()) if x.format == "coo" else (x.indices, x.indptr)))
+
+
+# ------------------------------------------------------------------------------------------------------------ SciPy
+
+
+def _parse_scipy(obj: Any, copy: Copy) -> Any:
+    """Import an array or a matrix of scipy.sparse."""
+    name, shape = obj.format, obj.shape
+    if name == "coo":
+        coords = obj.coords if hasattr(obj, "coords") else (obj.row, obj.col)
+        return _parse_coords("scipy.sparse", shape, obj.data, tuple(coords))
+    row = FORMATS.get(name)
+    if row is None or len(shape) != 2:
+        raise BufferError(
+            f"{name_of_type(type(obj))}: {name} of {dimensions(obj.ndim)} is not supported; accepted: coo, and csr, csc"
+            " and bsr of 2 dimensions. Call x.tocoo() first, which copies"
+        )
+    pointers = obj.indptr
+    data, indices, indptr = asarray(obj.data), asarray(obj.indices), asarray(pointers)
+    stored = indices.shape
+    if len(stored) == 1 and stored == data.shape[:1] and indptr.ndim == 1 and indptr.shape[0]:
+        used = int(pointers[-1])
+        if 0 <= used < stored[0]:  # the elements after `used` are unused
+            data, indices = data[:used], indices[:used]
+        elif (  # the same checks as in `check_shapes`, but faster
+            (not row.blocks and data.ndim == 1 and indptr.shape[0] == shape[row.compressed] + 1)
+            and indices.typenum in INTEGERS
+            and indptr.typenum in INTEGERS
+        ):
+            return SparseArray(name, shape, data, indices, indptr)
+    blocksize = obj.blocksize if row.blocks else None
+    return check_shapes("scipy.sparse", SparseArray(name, shape, data, indices, indptr, blocksize=blocksize))
+
+
+def _emit_scipy(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+    """Return a SciPy sparse array, or a SciPy matrix, that shares the memory of `x`."""
+    sparse = needed("scipy.sparse", "to create its sparse arrays").sparse
+    make = getattr(sparse, f"{x.format}_{'matrix' if matrix else 'array'}")
+    data, structure = as_numpy(x.data, copy=copy), _export_structure(x, lambda array: as_numpy(array, copy=copy))
+    options = {"blocksize": x.blocksize} if x.blocksize else {}
+    made = make((data, structure) if x.format == "coo" else (data, *structure), shape=x.shape, **options)
+    own = made.coords if x.format == "coo" else (made.indices, made.indptr)
+    if not all(map(_is_same_memory, own, structure)):  # the constructor narrows int64 to int32 if the values fit
+        if x.format == "coo":
+            made.coords = structure
+        else:
+            made.indices, made.indptr = structure
+    return made
+
+
+def _is_same_memory(a: Any, b: Any) -> bool:
+    return a is b or bool(a.dtype == b.dtype and (a.size == 0 or np.shares_memory(a, b)))
+
+
+# ------------------------------------------------------------------------------------------------------------ torch
+
+# Names of the methods that return indices and pointers, keyed by format.
+_METHODS = {
+    "csr": ("col_indices", "crow_indices"),
+    "csc": ("row_indices", "ccol_indices"),
+    "bsr": ("col_indices", "crow_indices"),
+    "bsc": ("row_indices", "ccol_indices"),
+}
+
+
+def _parse_torch(obj: Any, copy: Copy) -> Any:
+    """Import a sparse tensor in the layout COO (coalesced or not), CSR, CSC, BSR or BSC."""
+    try:
+        layout = str(obj.layout)
+    except PASSES_ON:
+        raise
+    except Exception:  # a subclass of Tensor may raise any exception
+        return None
+    name = layout.rpartition("torch.sparse_")[2]
+    if name not in FORMATS:
+        return None
+    if obj.requires_grad:
+        raise Refusal("torch", "requires_grad is True; accepted: tensors outside autograd. Call x.detach() first")
+    if name == "coo":
+        indices, data = _torch_coo_parts(obj)
+        return _parse_coords("torch", obj.shape, data, indices)
+    indices, indptr = (asarray(getattr(obj, method)()) for method in _METHODS[name])
+    data, batch = asarray(obj.values()), indices.ndim - 1
+    blocksize = data.shape[batch + 1 : batch + 3] if FORMATS[name].blocks else None
+    facts = dict(blocksize=blocksize, batch_ndim=batch)
+    return _parse_compressed("torch", name, obj.shape, data, indices, indptr, **facts)
+
+
+def _torch_coo_parts(obj: Any) -> tuple[Any, Any]:
+    """Return indices and values. For tensors that are not coalesced, torch has only private methods."""
+    if obj.is_coalesced():
+        return obj.indices(), obj.values()
+    try:
+        return obj._indices(), obj._values()
+    except AttributeError:
+        raise Refusal("torch", "the tensor is not coalesced; call x.coalesce() first, which copies") from None
+
+
+def _emit_torch(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+    """Return a sparse tensor that shares the memory of `x`. A canonical COO tensor is marked as coalesced."""
+
+    def export(array: Any) -> Any:
+        return as_torch(array, copy=copy, allow_readonly=allow_readonly)
+
+    data = export(x.data)
+    make = _torch_functions.get(x.format) or _load_torch_function(x.format)
+    try:
+        if x.format == "coo":
+            joined = export(x.coords_array)
+            return make(joined, data, x.shape, check_invariants=False, is_coalesced=is_marked_canonical(x))
+        indices, indptr = _export_structure(x, export)
+        return make(indptr, indices, data, x.shape, check_invariants=False)
+    except PASSES_ON:
+        raise
+    except RuntimeError as error:
+        raise Refusal("torch", f"{x!r} is not supported ({first_line(error)})") from error
+
+
+_torch_functions: dict[str, Callable[..., Any]] = {}
+
+
+def _load_torch_function(name: str) -> Callable[..., Any]:
+    """Return torch's constructor function for a format."""
+    found: Callable[..., Any] = getattr(needed("torch", "to create its tensors"), f"sparse_{name}_tensor")
+    _torch_functions[name] = found
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------------- jax
+
+
+def _parse_jax(obj: Any, copy: Copy) -> Any:
+    """Import a BCOO or BCSR matrix of jax.experimental.sparse, including batch dimensions and dense dimensions."""
+    source, kind = "jax.experimental.sparse", type(obj).__name__
+    if kind not in ("BCOO", "BCSR"):
+        raise BufferError(
+            f"{name_of_type(type(obj))}: {kind} is not supported; accepted: BCOO and BCSR. Call"
+            " jax.experimental.sparse.BCOO.fromdense(x.todense()) first, which copies"
+        )
+    shape, batch = tuple(obj.shape), obj.n_batch
+    arrays = [asarray(part) for part in (obj.data, obj.indices, *([obj.indptr] if kind == "BCSR" else []))]
+    for array in arrays:
+        if array.shape[:batch] != shape[:batch]:
+            raise Refusal(
+                source,
+                f"an array of shape {array.shape} is broadcast to the batches {shape[:batch]}; accepted:"
+                f" arrays of all batches. Call jax.experimental.sparse.bcoo_update_layout(x, n_batch=0) first, which"
+                " copies. Convert a BCSR matrix by x.to_bcoo() before this call",
+            )
+    facts = dict(batch_ndim=batch, state=PADDED)
+    if kind == "BCSR":
+        return _parse_compressed(source, "csr", shape, *arrays, **facts)
+    data, indices = arrays
+    return _parse_coords(source, shape, data, indices.transpose(batch + 1, *range(batch + 1)), **facts)
+
+
+def _emit_jax(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+    """Return a BCOO or BCSR matrix that shares the memory of `x`."""
+    sparse = needed("jax.experimental.sparse", "to create its sparse arrays").experimental.sparse
+    data, canonical = as_jax(x.data, copy=copy), is_marked_canonical(x)
+    if x.format == "coo":
+        axes = (*range(1, x.batch_ndim + 2), 0)
+        parts = (data, as_jax(x.coords_array.transpose(*axes), copy=copy))
+        return sparse.BCOO(parts, shape=x.shape, indices_sorted=canonical, unique_indices=canonical)
+    parts = (data, *_export_structure(x, lambda array: as_jax(array, copy=copy)))
+    return sparse.BCSR(parts, shape=x.shape, indices_sorted=canonical, unique_indices=canonical)
+
+
+# ------------------------------------------------------------------------------------------------------------- CuPy
+
+
+def _parse_cupy(obj: Any, copy: Copy) -> Any:
+    """Import a matrix of cupyx.scipy.sparse."""
+    name = obj.format
+    if name not in ("coo", "csr", "csc"):
+        raise BufferError(
+            f"{name_of_type(type(obj))}: {name} is not supported; accepted: coo, csr, csc. Call x.tocsr() first, which"
+            " copies"
+        )
+    if name == "coo":
+        return _parse_coords("cupyx.scipy.sparse", obj.shape, obj.data, (obj.row, obj.col))
+    return _parse_compressed("cupyx.scipy.sparse", name, obj.shape, obj.data, obj.indices, obj.indptr)
+
+
+def _emit_cupy(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+    """Return a matrix of cupyx.scipy.sparse that shares the memory of `x`."""
+
+    def export(array: Any) -> Any:
+        return as_cupy(array, copy=copy, allow_readonly=allow_readonly)
+
+    needed("cupy", "to create its arrays")
+    make = getattr(import_module("cupyx.scipy.sparse"), f"{x.format}_matrix")
+    data = export(x.data)
+    with data.device:
+        structure = _export_structure(x, export)
+        return make((data, structure) if x.format == "coo" else (data, *structure), shape=x.shape)
+
+
+# ---------------------------------------------------------------------------------------------------- pydata/sparse
+
+
+def _parse_pydata_sparse(obj: Any, copy: Copy) -> Any:
+    """Import a COO array, or a GCXS, CSR or CSC array of two dimensions."""
+    cls = name_of_type(type(obj))
+    if not np.array_equal(obj.fill_value, np.zeros((), obj.dtype)):
+        raise Refusal(
+            cls,
+            f"fill_value is {obj.fill_value}; accepted: 0, the fill value of other libraries. Use x.todense(), a"
+            " dense copy",
+        )
+    shape = tuple(map(int, obj.shape))
+    if hasattr(obj, "coords"):
+        return _parse_coords("sparse", shape, obj.data, obj.coords)
+    axes = tuple(getattr(obj, "compressed_axes", None) or ())
+    if obj.ndim != 2 or axes not in ((0,), (1,)):
+        raise Refusal(
+            cls,
+            f"compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
+            " with one compressed axis. Call x.asformat('coo') first, which copies",
+        )
+    return _parse_compressed("sparse", "csr" if axes == (0,) else "csc", shape, obj.data, obj.indices, obj.indptr)
+
+
+def _emit_pydata_sparse(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+    """Return a COO array, or a GCXS array for csr and csc, that shares the memory of `x`."""
+    sparse = needed("sparse", "to create its arrays")
+    data = as_numpy(x.data, copy=copy)
+    if x.format == "coo":
+        joined = as_numpy(x.coords_array, copy=copy)
+        return sparse.COO(joined, data, shape=x.shape, has_duplicates=False, sorted=True)
+    parts = (data, *_export_structure(x, lambda array: as_numpy(array, copy=copy)))
+    try:
+        return sparse.GCXS(parts, shape=x.shape, compressed_axes=(FORMATS[x.format].compressed,))
+    except PASSES_ON:
+        raise
+    except Exception as error:  # GCXS is compiled by Numba, which does not support float16
+        raise Refusal(
+            "pydata_sparse", f"GCXS does not support {x!r} ({first_line(error)}). Use x.to_format('coo')"
+        ) from error
+
+
+# ----------------------------------------------------------------------------------------------------------- oneDAL
+
+
+def _parse_onedal(obj: Any, copy: Copy) -> Any:
+    """Import a copy of a csr table, because oneDAL does not share its memory. Return None for other tables."""
+    if obj.kind != "csr":
+        return None
+    if copy is False:
+        raise Refusal("onedal", "csr tables are exported as copies only", call="arrayhub.assparse(x, copy=True)")
+    return _parse_compressed("onedal", "csr", obj.shape, *sys.modules["onedal.datatypes"].from_table(obj))
+
+
+# -------------------------------------------------------------------------------------------------------- binsparse
+
+# Formats by their names in https://graphblas.org/binsparse-specification/.
+_BINSPARSE_FORMATS = {"COO": "coo", "COOR": "coo", "COOC": "coo", "CSR": "csr", "CSC": "csc"}
+_BINSPARSE = "__binsparse__"
+_DESCRIPTOR = "__binsparse_descriptor__"
+
+
+def _parse_binsparse(obj: Any, copy: Copy) -> Any:
+    """Import an object by the protocol that data-apis/array-api#840 drafts.
+
+    ``__binsparse_descriptor__`` returns the descriptor of a binsparse file as a dict. ``__binsparse__`` returns a dict
+    of arrays by their names in the specification: values, pointers_to_1, indices_0 and indices_1.
+    """
+    try:
+        descriptor = obj.__binsparse_descriptor__()
+        arrays = obj.__binsparse__()
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        raise BufferError(f"{name_of_type(type(obj))}: {_BINSPARSE} failed ({first_line(error)})") from error
+    facts = descriptor.get("binsparse") if isinstance(descriptor, dict) else None
+    if not isinstance(facts, dict):
+        raise interface_error(_DESCRIPTOR, "binsparse", facts, "a dict")
+    if not isinstance(arrays, dict):
+        raise interface_error(_BINSPARSE, "result", arrays, "a dict of arrays")
+    version, shape = facts.get("version"), facts.get("shape")
+    if not isinstance(version, str) or not version.startswith("0."):
+        raise interface_error(_DESCRIPTOR, "version", version, "'0.1'")
+    if not isinstance(shape, (list, tuple)) or any(type(length) is not int or length < 0 for length in shape):
+        raise interface_error(_DESCRIPTOR, "shape", shape, "a list of lengths")
+    if facts.get("fill") and np.any(np.asarray(arrays.get("fill_value", 1))):
+        raise Refusal(_BINSPARSE, "the fill value is not 0; accepted: 0, as in other libraries")
+    name, joined = _read_binsparse_format(facts, len(shape))
+    types = facts.get("data_types")
+
+    def part(key: str) -> Any:
+        """Return an array by its name. Its element type must be that of the descriptor, except for pointers_to_1."""
+        if key not in arrays:
+            raise interface_error(_BINSPARSE, key, None, "an array")
+        array = asarray(arrays[key])
+        kind, own = array.dtype.kind, str(array.dtype)
+        if kind in "bc":
+            own = "bint8" if kind == "b" else f"complex[float{4 * array.dtype.itemsize}]"
+        if isinstance(types, dict) and (types.get(key) or own) != own and key != "pointers_to_1":
+            raise interface_error(_DESCRIPTOR, f"data_types[{key!r}]", types[key], f"{own}, the type of the array")
+        return array
+
+    data = part("values")
+    if name != "coo":
+        return _parse_compressed(_BINSPARSE, name, shape, data, part("indices_1"), part("pointers_to_1"))
+    coords = part("indices_1") if joined else tuple(part(f"indices_{k}") for k in range(len(shape)))
+    if joined and coords.ndim != 2:
+        raise interface_error(_BINSPARSE, "indices_1", coords.shape, "an array of (dimension, element)")
+    return _parse_coords(_BINSPARSE, shape, data, coords)
+
+
+def _read_binsparse_format(facts: dict[str, Any], ndim: int) -> tuple[str, bool]:
+    """Return the format that a descriptor names or describes by levels, and whether one array has all coordinates."""
+    name = facts.get("format")
+    if isinstance(name, str) and name in _BINSPARSE_FORMATS:
+        return _BINSPARSE_FORMATS[name], False
+    custom = name.get("custom") if isinstance(name, dict) else None
+    levels, level = [], custom
+    while isinstance(level, dict) and isinstance(level.get("level"), dict):
+        level = level["level"]
+        levels.append((level.get("level_desc", level.get("level_kind")), level.get("rank", 1)))
+    straight = list(range(ndim))
+    transpose = custom.get("transpose", straight) if isinstance(custom, dict) else None
+    if levels == [("dense", 1), ("sparse", 1), ("element", 1)] and ndim == 2 and transpose in ([0, 1], [1, 0]):
+        return "csr" if transpose == straight else "csc", False
+    if levels == [("sparse", ndim), ("element", 1)] and transpose == straight:
+        return "coo", True
+    accepted = f"{', '.join(map(repr, _BINSPARSE_FORMATS))}, and their custom levels"
+    raise interface_error(_DESCRIPTOR, "format", name, accepted)
+
+
+# ------------------------------------------------------------------------------------------------------------ table
+
+_WIDE = ("int64",)
+_BOTH = ("int32", "int64")
+_NARROW = ("int32",)
+_ANY = ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
+_COMPRESSED = ("csr", "csc", "bsr", "bsc")
+
+LIBRARIES = {
+    "scipy": SparseLibrary(
+        _parse_scipy, _emit_scipy, 16, dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH), values="?bBhHiIlLqQfdgFDG"
+    ),
+    "torch": SparseLibrary(
+        _parse_torch,
+        _emit_torch,
+        32,
+        dict(coo=_WIDE, csr=_BOTH, csc=_BOTH, bsr=_BOTH, bsc=_BOTH),
+        canonical=_COMPRESSED,
+        joined=True,
+        batches=_COMPRESSED,
+        dense=True,
+        host=False,
+    ),
+    "jax": SparseLibrary(
+        _parse_jax,
+        _emit_jax,
+        0,
+        dict(coo=_ANY, csr=_ANY),
+        joined=True,
+        batches=("coo", "csr"),
+        dense=True,
+        host=False,
+    ),
+    "cupy": SparseLibrary(
+        _parse_cupy,
+        _emit_cupy,
+        128,
+        dict(coo=_NARROW, csr=_NARROW, csc=_NARROW),
+        values="?fdFD",
+        host=False,
+        max_ndim=2,
+    ),
+    "pydata_sparse": SparseLibrary(
+        _parse_pydata_sparse,
+        _emit_pydata_sparse,
+        256,
+        dict(coo=_ANY, csr=_ANY, csc=_ANY),
+        canonical=("coo", "csr", "csc"),
+        joined=True,
+    ),
+    "onedal": SparseLibrary(_parse_onedal),
+    "binsparse": SparseLibrary(_parse_binsparse),
+}
+
+# Libraries to which sparse arrays are exported.
+RULES = {name: row for name, row in LIBRARIES.items() if row.emit is not None}
+
+# NumPy type numbers of each index type. On Linux, long and long long are both int64.
+TYPE_NUMBERS = {
+    name: {np.dtype(char).num for char in "bBhHiIlLqQ" if np.dtype(char) == np.dtype(name)} for name in _ANY
+}
