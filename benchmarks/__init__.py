@@ -1,5 +1,6 @@
 """Compare the times of arrayhub's calls with those of other libraries' calls: ``python -m benchmarks``.
 
+- by_hand: conversions and adapted calls, compared with the same written by hand
 - rows, storage, authors, native: calls on small arrays, compared with calls of other libraries
 - copies: copies of large arrays, compared with copies by other libraries
 - sweep: copies of many shapes and layouts, with a report of the slowest

@@ -5,12 +5,13 @@ import sys
 
 from arrayhub import sycl_runtime
 
-from . import authors, clusters, copies, engines, growth, native, report, rows, startup, storage, sweep
+from . import authors, by_hand, clusters, copies, engines, growth, native, report, rows, startup, storage, sweep
 from .measure import Result
 
 # Description and measuring function of each group.
 GROUPS = {
     "reach": ("imports and exports through all protocols, compared with other libraries", rows.reach),
+    "by_hand": ("conversions and adapted calls, compared with the same written by hand", by_hand.by_hand),
     "elements": ("item, tolist and iteration, compared with NumPy", rows.values),
     "nested": ("nested arrays and Arrow's interfaces, compared with pyarrow and awkward", rows.nested),
     "sparse": ("sparse arrays, compared with the constructors of SciPy and torch", rows.sparse_arrays),

@@ -388,12 +388,12 @@ def sparse_arrays(options):
     yield from measured("sparse", SPARSE, options)
 
 
-def measured(group, table, options):
+def measured(group, table, options, names=None, samples=SAMPLES):
     """Measure the rows. Yield a `Result`, or the name of a row and the reason for skipping the row."""
-    names, absent = plain(), {}
+    names, absent = plain() if names is None else names, {}
     for library in dict.fromkeys(library for row in table for library in row.needs):
         try:
-            names.update(SAMPLES[library]())
+            names.update(samples[library]())
         except Exception as error:  # the library is not installed, or does not find a device
             absent[library] = f"{library}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     for row in table:

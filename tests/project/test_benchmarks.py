@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = {
-    *("reach", "elements", "nested", "sparse", "authors", "native", "storage", "import", "dimensions"),
+    *("reach", "by_hand", "elements", "nested", "sparse", "authors", "native", "storage", "import", "dimensions"),
     *("types", "threads", "copies", "engines", "sweep"),
 }
 NUMBERS = ("ours_ns", "peer_ns", "ratio")
