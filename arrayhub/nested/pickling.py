@@ -19,8 +19,8 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, field_facts, is_on_host, make, nested_of
 from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.to_device import moved
+from arrayhub.transport.codec import restore_state, state_error
 from arrayhub.transport.tokens import token as array_token
-from arrayhub.transport.unpickling import restored, state_error
 
 _ARRAYS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends")
 _INLINE_VIEW = 12  # maximum length, in bytes, of a string that is stored in its view
@@ -113,7 +113,7 @@ def _unpickle_nested(state: Any) -> NestedArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    return restored(lambda found: nested_of(_restored(found)), state, "NestedArray")
+    return restore_state(lambda found: nested_of(_restored(found)), state, "NestedArray")
 
 
 _unpickle_nested.__module__ = "arrayhub"  # pickles name this module, so the function can move

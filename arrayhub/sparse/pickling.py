@@ -14,8 +14,8 @@ from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_shapes
 from arrayhub.sparse.to_device import moved
 from arrayhub.sparse.validation import PADDED
+from arrayhub.transport.codec import restore_state, state_error
 from arrayhub.transport.tokens import token as array_token
-from arrayhub.transport.unpickling import restored, state_error
 
 
 def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -48,7 +48,7 @@ def _unpickle_sparse(state: Any) -> SparseArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    found: SparseArray = restored(_restored, state, "SparseArray")
+    found: SparseArray = restore_state(_restored, state, "SparseArray")
     return found
 
 

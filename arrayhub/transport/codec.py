@@ -1,4 +1,4 @@
-"""Element types in pickles: encoding, decoding with validation, and padding bytes.
+"""Element types in pickles: encoding, decoding with validation, and padding bytes. Errors for invalid pickles.
 
 - A string is NumPy's type string, or a byte order and NumPy's type character.
 - A tuple ``(name, code, bits, packed)`` describes a type that NumPy does not have: its name, its DLPack type code, its
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,15 +30,39 @@ _decoded: dict[str, npt.DTypeLike] = {}
 _CACHED = 256
 
 
+_Array = TypeVar("_Array")
+
+
+def state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
+    """Return the error for an invalid part of a state."""
+    return pickle.UnpicklingError(f"arrayhub: {part} in the pickle is {show(value)}; accepted: {accepted}")
+
+
+def restore_state(build: Callable[[Any], _Array], state: Any, name: str) -> _Array:
+    """Return ``build(state)``. Errors other than UnpicklingError become an UnpicklingError that names the class `name`.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        `build` failed.
+    """
+    try:
+        return build(state)
+    except (*PASSES_ON, pickle.UnpicklingError):
+        raise
+    except Exception as error:
+        raise pickle.UnpicklingError(f"arrayhub: the parts of a {name} are inconsistent ({error})") from error
+
+
 def encode(dtype: np.dtype[Any]) -> str | np.dtype[Any]:
     """Encode a NumPy dtype for a pickle."""
     if dtype.names is None and dtype.metadata is None and _TYPE_STRING.match(dtype.str):
         # If two C types have the same size, the type string denotes one of them, and the character denotes the other.
-        return dtype.str if np.dtype(dtype.str).num == dtype.num else _order(dtype) + dtype.char
+        return dtype.str if np.dtype(dtype.str).num == dtype.num else _byte_order_of(dtype) + dtype.char
     return dtype
 
 
-def _order(dtype: np.dtype[Any]) -> str:
+def _byte_order_of(dtype: np.dtype[Any]) -> str:
     return "" if dtype.isnative else dtype.byteorder
 
 
@@ -53,28 +77,28 @@ def decode(element: object) -> np.dtype[Any]:
     if isinstance(element, np.dtype):
         try:
             if element.subdtype is None:
-                return _made_again(element)
+                return _rebuild_dtype(element)
         except PASSES_ON:
             raise
         except Exception as error:  # a forged dtype may raise any exception
-            raise refused_error(element) from error
-        raise refused_error(element)
+            raise element_error(element) from error
+        raise element_error(element)
     if type(element) is not str:
-        raise refused_error(element)
+        raise element_error(element)
     dtype = _decoded.get(element)
     if dtype is None:
         if _TYPE_STRING.match(element) is None:
-            raise refused_error(element)
+            raise element_error(element)
         try:
             dtype = np.dtype(element)
         except (TypeError, ValueError, OverflowError) as error:
-            raise refused_error(element) from error
+            raise element_error(element) from error
         if len(_decoded) < _CACHED:
             _decoded[element] = dtype
     return dtype  # type: ignore[return-value]
 
 
-def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _rebuild_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Rebuild an unpickled dtype through NumPy's constructor, which validates its parts.
 
     NumPy restores a pickled dtype without validation, and accepts fields outside of the element, hidden object fields,
@@ -88,35 +112,35 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
         fields: list[Any] = [dtype.fields[name] for name in dtype.names]  # type: ignore[index]
         parts: Any = {
             "names": list(dtype.names),
-            "formats": [_made_again(field[0]) for field in fields],
+            "formats": [_rebuild_dtype(field[0]) for field in fields],
             "offsets": [field[1] for field in fields],
             "titles": [field[2] if len(field) > 2 else None for field in fields],
             "itemsize": dtype.itemsize,
         }
         fresh = np.dtype(parts, align=dtype.isalignedstruct)
         if dtype.num != _VOID:  # a number or a string with fields that overlap its bytes
-            fresh = np.dtype((_plain(dtype), fresh))
+            fresh = np.dtype((_decode_builtin(dtype), fresh))
         elif dtype.type is not np.void and issubclass(dtype.type, np.void):
             fresh = np.dtype((dtype.type, fresh))
     elif dtype.subdtype is not None:
         base, shape = dtype.subdtype
-        fresh = np.dtype((_made_again(base), shape))
+        fresh = np.dtype((_rebuild_dtype(base), shape))
     elif dtype.num >= FIRST_USER_TYPENUM:
         fresh = np.dtype(dtype.type)
         fresh = fresh if dtype.isnative else fresh.newbyteorder()
     else:
-        fresh = _plain(dtype)
+        fresh = _decode_builtin(dtype)
     if fresh.hasobject or (fresh.num, fresh.itemsize) != (dtype.num, dtype.itemsize):
         raise ValueError("its parts are inconsistent")
     return fresh if dtype.metadata is None else np.dtype(fresh, metadata=dict(dtype.metadata))
 
 
-def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _decode_builtin(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return a built-in NumPy dtype by its character code, without fields and metadata."""
-    return decode(dtype.str if dtype.char in "SUVmM" else _order(dtype) + dtype.char)
+    return decode(dtype.str if dtype.char in "SUVmM" else _byte_order_of(dtype) + dtype.char)
 
 
-def refused_error(element: object) -> pickle.UnpicklingError:
+def element_error(element: object) -> pickle.UnpicklingError:
     """Return the error for an invalid or unsupported element type."""
     return pickle.UnpicklingError(
         f"arrayhub: the element type in the pickle is {show(element)}; accepted: a NumPy type string, (name, DLPack"
@@ -132,10 +156,10 @@ _EXTENDED = 10
 _PADDED = (np.dtype("g").num, np.dtype("G").num) if np.finfo(np.longdouble).nmant == 63 else ()
 
 
-def counted(dtype: np.dtype[Any]) -> list[tuple[int, int]]:
+def find_value_bytes(dtype: np.dtype[Any]) -> list[tuple[int, int]]:
     """Return the runs of bytes (start, length) that represent the value of an element. All other bytes are padding."""
     runs: list[tuple[int, int]] = []
-    for start, length in sorted(_parts(dtype, 0)):
+    for start, length in sorted(_iterate_value_bytes(dtype, 0)):
         if runs and start <= sum(runs[-1]):
             first, before = runs.pop()
             start, length = first, max(before, start + length - first)
@@ -143,13 +167,13 @@ def counted(dtype: np.dtype[Any]) -> list[tuple[int, int]]:
     return runs
 
 
-def _parts(dtype: np.dtype[Any], at: int) -> Iterator[tuple[int, int]]:
+def _iterate_value_bytes(dtype: np.dtype[Any], at: int) -> Iterator[tuple[int, int]]:
     if dtype.names is not None:
         for name in dtype.names:
             field, offset = dtype.fields[name][:2]  # type: ignore[index]
-            yield from _parts(field, at + offset)
+            yield from _iterate_value_bytes(field, at + offset)
     elif dtype.subdtype is not None:
-        base, inner = dtype.subdtype[0], counted(dtype.subdtype[0])
+        base, inner = dtype.subdtype[0], find_value_bytes(dtype.subdtype[0])
         if inner == [(0, base.itemsize)]:
             yield at, dtype.itemsize
         else:
@@ -163,8 +187,8 @@ def _parts(dtype: np.dtype[Any], at: int) -> Iterator[tuple[int, int]]:
 
 
 def runs_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a dtype of the same size whose fields are the runs of `counted`."""
-    runs = [(start, length) for start, length in counted(dtype) if length]
+    """Return a dtype of the same size whose fields are the runs of `find_value_bytes`."""
+    runs = [(start, length) for start, length in find_value_bytes(dtype) if length]
     return np.dtype(
         {
             "names": [str(k) for k in range(len(runs))],
@@ -177,4 +201,4 @@ def runs_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def has_padding(dtype: np.dtype[Any]) -> bool:
     """Return whether an element has padding bytes."""
-    return counted(dtype) != [(0, dtype.itemsize)]
+    return find_value_bytes(dtype) != [(0, dtype.itemsize)]

@@ -11,7 +11,7 @@ support ndarrays.
     shape       tuple       elements
     strides     tuple, None bytes; None: C order
     offset      int         bytes from the start of `data` to element zero
-    element                 see transport/dtype_codec.py
+    element                 see transport/codec.py
     access      int         0 immutable, 1 read-only, 2 read and write; + 4 for times of Arrow, which do not have NaT
     labels      tuple, None dims, origin, halo
     place       tuple, None device, for ``pickling(arrive="restore")``; see transport/device_placement.py
@@ -67,8 +67,8 @@ from arrayhub._core.descriptor import label
 from arrayhub.array.usm_array import USMArray
 from arrayhub.transfer.host_copies import gather
 from arrayhub.transfer.host import copy as host_copy
-from arrayhub.transport import dtype_codec, shared_memory, device_placement
-from arrayhub.transport.unpickling import state_error
+from arrayhub.transport import codec, device_placement, shared_memory
+from arrayhub.transport.codec import state_error
 
 cdef enum:
     FORMAT = 1
@@ -124,7 +124,7 @@ cdef object reduce_elements(Descriptor array, int protocol):
     cdef int access = access_of(array)
     place = None
     if array.device_.device_type != kDLCPU:
-        sent, place = device_placement.copied_to_host(array)
+        sent, place = device_placement.copy_to_host(array)
     sent = without_unused_bits(sent)
     footprint(sent, &span)
     if span.levels:
@@ -259,7 +259,7 @@ cdef object element_of(Descriptor a):
     if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM or a.flags_ & PACKED:
         row = dtypes.by_typenum(a.typenum_)
         return (row.name.decode(), row.dlpack.code, row.dlpack.bits, bool(a.flags_ & PACKED))
-    return dtype_codec.encode(get_dtype(a))
+    return codec.encode(get_dtype(a))
 
 
 cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
@@ -323,7 +323,7 @@ def _unpickle(state, data, inode=None):
     set_access(a, access, memory)
     if labels is not None:
         set_labels_of(a, labels)
-    return a if place is None else device_placement.restored(a, place)
+    return a if place is None else device_placement.restore(a, place)
 
 
 _unpickle.__module__ = "arrayhub"     # pickles name this module, so the function can move
@@ -461,9 +461,9 @@ cdef Descriptor described(object shape, object strides, object element):
 cdef int set_element(Descriptor a, object element) except -1:
     cdef const dtypes.ElementType* row
     if type(element) is not tuple:
-        return set_dtype(a, dtype_codec.decode(element))
+        return set_dtype(a, codec.decode(element))
     if len(<tuple> element) != 4 or [type(part) for part in <tuple> element] != [str, int, int, bool]:
-        raise dtype_codec.refused_error(element)
+        raise codec.element_error(element)
     name, code, bits, packed = <tuple> element
     row = dtypes.by_own_name(name)
     if row == NULL or row.dlpack.code != code or row.dlpack.bits != bits or packed and row.bits >= 8:

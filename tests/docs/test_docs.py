@@ -16,7 +16,7 @@ from pages import BLOCK, needs_cuda
 
 import arrayhub
 from arrayhub import sycl_runtime
-from arrayhub.transport.policy import _SETTINGS
+from arrayhub.transport.device_placement import _SETTINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
