@@ -34,7 +34,17 @@ from arrayhub.adapters cimport type_cache
 from arrayhub._core.cpython.type_notes cimport recall
 from arrayhub._core.cpython.type_version cimport version_tag
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.libraries.known cimport MAX_IMPORTERS, Library, Importer, library_of_type, importer_of_type, importers
+from arrayhub.libraries.known cimport (
+    MAX_IMPORTERS,
+    OWN_ARRAY,
+    SPARSE,
+    WRAPPER,
+    Importer,
+    Library,
+    importer_of_type,
+    importers,
+    library_of_type,
+)
 from arrayhub.runtimes.host cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
@@ -108,11 +118,6 @@ if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(P
 # --------------------------------------------------------------------------------------------- the record of a type
 
 
-cdef enum:                 # numbers of the importers that libraries/known does not define
-    OWN_ARRAY = MAX_IMPORTERS - 1
-    WRAPPER = MAX_IMPORTERS - 2
-    SPARSE = MAX_IMPORTERS - 3     # a sparse array, which the modules of sparse/ import
-
 importers[OWN_ARRAY] = itself
 importers[WRAPPER] = parse_wrapper
 
@@ -137,7 +142,9 @@ cdef unsigned int compute_record(type cls) except 0:
         plugins.load_libraries_of(cls)
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
     cdef int importer = importer_number(cls)
-    cdef Library library = library_of_type(cls, importer) if importer < SPARSE else None
+    cdef Library library = library_of_type(cls, importer if importer < SPARSE else 0) if importer != OWN_ARRAY else None
+    # Instances of a library's own types do not have protocols or labels beside those of the type.
+    bare = bare or library is not None and root_of(cls) in library.roots
     cdef unsigned int record = importer << KNOWN_AT | labels_of_type(cls, importer, library, bare) << LABELS_AT | COMPUTED
     cdef int k
     for k, row in enumerate(PROTOCOLS):
@@ -172,30 +179,29 @@ cdef int importer_number(type cls) except -1:
         return OWN_ARRAY
     if <PyTypeObject*> cls == _NDARRAY:
         return importer_of_type(cls)
-    from arrayhub.libraries import plugins, wrappers
+    from arrayhub.libraries import wrappers
     from arrayhub.libraries.sparse_types import sparse_module
 
     if sparse_module(cls) is not None:
         return SPARSE
     row = wrappers.known(cls)
-    cdef int importer = 0
-    if row is None or row.asked or row.parse is not None and row.root in plugins.BUILT_IN_ROOTS:
-        importer = importer_of_type(cls)     # a row of libraries/known may match subclasses, too
-    return WRAPPER if importer == 0 and row is not None and not row.asked else importer
+    cdef int importer = importer_of_type(cls)
+    if row is None or row.asked or importer != 0 and row.root in library_of_type(cls, importer).roots:
+        return importer
+    return WRAPPER      # also for a subclass of a type with an importer, such as a Quantity, which is an ndarray
 
 
 cdef Labelled labels_of_type(type cls, int importer, Library library, bint bare) except? UNLABELLED:
     """Return which objects of a type may have labels."""
-    if importer == OWN_ARRAY:     # a USMArray has its labels in a field
+    # A USMArray has its labels in a field. The importer of a library's own type adds the labels that the type may have.
+    # Subclasses that other modules define may have labels.
+    if importer == OWN_ARRAY or importer != 0 and library is not None and root_of(cls) in library.roots:
         return UNLABELLED
     from arrayhub.adapters.dimensions import ATTRIBUTES
 
     if any([hasattr(cls, name) for name in ATTRIBUTES]):
         return LABELLED_ALL
-    # Arrays of a library's own types do not have labels. Subclasses that other modules define may have labels.
-    if bare or importer != 0 and library is not None and root_of(cls) in library.roots:
-        return UNLABELLED
-    return LABELLED_SOME
+    return UNLABELLED if bare else LABELLED_SOME
 
 
 cdef inline unsigned int protocols_of(unsigned int record) noexcept nogil:
@@ -445,7 +451,7 @@ cdef int check_value(object item, int level, dict seen) except -1:
         numpy_library.refuse_mask(item)
         numpy_library.refuse_unit(item)
         record = record_of(item)
-        if importer_of(record) == WRAPPER or protocols_of(record):
+        if importer_of(record) != 0 or protocols_of(record):
             from arrayhub.libraries import wrappers
 
             wrappers.refuse_missing(item)
@@ -589,7 +595,7 @@ cdef Descriptor import_by_row(object obj, object stream, int row):
         a = importers[importer_of(record)](obj, stream)
         if a is not None:
             return a
-    if importer_of(record) == WRAPPER:
+    if importer_of(record) != 0:
         refuse_wrapper(obj)
     if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
         numpy_library.refuse_mask(obj)

@@ -5,11 +5,12 @@ import sys
 
 cimport numpy as cnp
 
-from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor
+from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor
 from arrayhub.adapters cimport arrow, buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport numpy
 
+from arrayhub._core.descriptor import label, relabelled
 from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal
 
 
@@ -169,3 +170,57 @@ cdef Descriptor parse_warp(object obj, object stream):
             " copy"
         )
     return a
+
+
+cdef dict _WITHOUT_COPY = {"allow_copy": False}
+
+
+cdef Descriptor parse_polars(object obj, object stream):
+    """View the numbers of a ``polars.Series``.
+
+    Return None for a Series that NumPy cannot view, such as one with missing values, strings, booleans or several chunks, and
+    for times, whose time zone ``to_numpy`` drops. Arrow describes these Series.
+    """
+    cdef Descriptor a
+    try:
+        array = PyObject_Call(obj.to_numpy, (), _WITHOUT_COPY)
+    except PASSES_ON:
+        raise
+    except Exception:      # polars raises RuntimeError instead of copying
+        return None
+    if not cnp.PyArray_CheckExact(array) or cnp.PyArray_NDIM(array) != 1 or \
+            not (cnp.PyArray_ISINTEGER(array) or cnp.PyArray_ISFLOAT(array)):
+        return None
+    a = numpy.parse(array, stream)
+    if a.flags_ & WRITEABLE:      # an empty Series, whose array polars allocates
+        return None
+    a.flags_ |= IMMUTABLE
+    return a
+
+
+cdef Descriptor parse_column(object obj, object stream):
+    """View the numbers of a Series or an Index of pandas with one of NumPy's types. Import others as the row's `types` says."""
+    dtype = obj.dtype
+    if isinstance(dtype, np.dtype) and cnp.PyTypeNum_ISNUMBER((<cnp.dtype> dtype).type_num):
+        values = obj.to_numpy()      # a view of numbers; faster than x.values (pandas 3)
+        if cnp.PyArray_CheckExact(values) and values.dtype is dtype:
+            return numpy.parse(values, stream)
+    return importers[WRAPPER](obj, stream)
+
+
+cdef Descriptor parse_xarray(object obj, object stream):
+    """Import the array in a DataArray, a Variable or a NamedArray, with its dimension names.
+
+    Each access to a lazily indexed array reads another array. The row's `types` refuses such an array.
+    """
+    cdef Descriptor a
+    data = obj.data
+    cdef bint wrapped = not cnp.PyArray_CheckExact(data) or obj.data is not data
+    a = (importers[WRAPPER] if wrapped else numpy.parse)(obj if wrapped else data, stream)
+    dims = obj.dims
+    if type(dims) is not tuple or len(<tuple> dims) != a.nd_ or len(set(dims)) != a.nd_:
+        return a
+    for name in <tuple> dims:
+        if type(name) is not str:
+            return a
+    return relabelled(a, dims) if wrapped else label(a, dims=dims)      # a wrapped USMArray is its own import

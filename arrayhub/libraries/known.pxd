@@ -7,6 +7,11 @@ ctypedef int (*Require)() except -1
 cdef enum:
     MAX_IMPORTERS = 64
 
+cdef enum:                 # numbers of the importers that `convert/dispatch` defines
+    OWN_ARRAY = MAX_IMPORTERS - 1
+    WRAPPER = MAX_IMPORTERS - 2    # a type whose row has a path or a function for it
+    SPARSE = MAX_IMPORTERS - 3     # a sparse array, which the modules of sparse/ import
+
 
 cdef class Library:
     """Row of the table."""

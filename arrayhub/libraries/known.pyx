@@ -17,6 +17,8 @@ from functools import partial
 
 import numpy as np
 
+from cpython.object cimport PyObject_Call
+
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.type_cache cimport (
@@ -166,6 +168,11 @@ def named(root, *names):
     return lambda cls: root_of(cls) == root and cls.__name__ in names
 
 
+def own(root, *names):
+    """Return a predicate for types that a library defines and that have a base class, or are a class, of the given names."""
+    return lambda cls: root_of(cls) == root and any([base.__name__ in names and root_of(base) == root for base in cls.__mro__])
+
+
 def _usm_memory(module):
     import dpctl.memory
 
@@ -252,11 +259,12 @@ Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.
 Library("nanoarrow", None) \
     .importing(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
 
-# Arrays of these libraries are imported through Arrow's interfaces, as wrappers, or by `asnested`. Reports such as `doctor` use
-# these rows. In polars (up to 2.1.0), every column that is exported as fixed-size bytes has the dtype Object.
-Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]), traits=ARROW_BYTES_ARE_OBJECTS)
+# In polars (up to 2.1.0), every column that is exported as fixed-size bytes has the dtype Object.
+Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]), traits=ARROW_BYTES_ARE_OBJECTS) \
+    .importing(exactly("polars", "Series"), parse_polars, parse_polars)
 
-Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))
+Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0])) \
+    .importing(own("pandas", "Series", "Index"), parse_column, parse_column)
 
 # narwhals 2.29 concatenates the chunks of a Series for __arrow_c_array__, even a single chunk.
 Library("narwhals", None, traits=ARROW_STREAM_FIRST)
@@ -270,7 +278,8 @@ Library("datafusion", None, traits=ARROW_IS_LAZY)
 
 Library("awkward", "pip install awkward", lambda awkward: awkward.Array([0.0, 1.0]))
 
-Library("xarray", "pip install xarray", lambda xarray: xarray.DataArray([0.0, 1.0]))
+Library("xarray", "pip install xarray", lambda xarray: xarray.DataArray([0.0, 1.0])) \
+    .importing(own("xarray", "DataArray", "NamedArray"), parse_xarray, parse_xarray)
 
 Library("warp", None, traits=LEGACY_IS_WRITABLE) \
     .importing(exactly("warp", "array"), parse_warp, parse_warp)
