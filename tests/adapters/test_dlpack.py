@@ -35,7 +35,6 @@ from producers import lives
 import arrayhub
 from arrayhub import InterfaceError
 from arrayhub._core.errors import show
-from arrayhub.convert.functions import protocols_of_type
 
 both = pytest.mark.parametrize("versioned", [False, True], ids=["legacy", "versioned"])
 
@@ -450,25 +449,6 @@ def test_changed_type_is_inspected_again():
         take(made)
     Changing.__dlpack_device__ = None  # without this method, the device is read from the capsule
     assert take(made).size == 4
-
-
-def test_type_that_changes_during_its_inspection_is_not_cached():
-    """The metaclass changes the class while arrayhub looks up the class's protocols."""
-
-    class Meta(type):
-        def __getattribute__(cls, name):
-            if name == "__dlpack_device__" and not type.__getattribute__(cls, "changed"):
-                cls.changed = True
-                cls.__dlpack__ = Handmade.__dlpack__
-            return type.__getattribute__(cls, name)
-
-    class Changing(Handmade, metaclass=Meta):
-        changed = False
-        __dlpack__ = None
-
-    made = Changing()
-    assert "dlpack" not in protocols_of_type(Changing)[1]
-    assert take(made).size == take(made).size == 4
 
 
 def test_producer_may_import_another_array_in_dlpack():

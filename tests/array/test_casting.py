@@ -1,6 +1,8 @@
 """Test that ``x[...] = value``, `full` and `asarray` convert values without loss or raise an error."""
 
 import datetime
+import decimal
+import fractions
 import tracemalloc
 
 import ml_dtypes
@@ -12,6 +14,8 @@ import arrayhub as ah
 D, T = np.datetime64, np.timedelta64
 RECORD = np.dtype([("a", "i4"), ("s", "U3")])
 NESTED = np.dtype([("r", RECORD), ("x", "i8", 2)])
+NOON = np.array(["2024-01-01T12"], "M8[ns]")
+REFUSED, WORDS = (TypeError, ValueError, OverflowError), "value|asarray|encode"
 
 
 def put(own, value, shape):
@@ -41,6 +45,27 @@ KEPT = {  # values that NumPy's assignment converts without loss
     "one number for an array in a field": ([("x", "i8", 2)], np.array((3,), [("x", "i4")])),
     "infinities": ("f4", [np.inf, -np.inf, np.nan, 1.5]),
     "an infinite part": ("c8", [complex(np.inf, 1.0), complex(1.0, np.nan)]),
+    "narrower, values in range": ("i1", np.array([-128, 127])),
+    "integers for uint8": ("u1", np.array([0, 255])),
+    "the largest floats": ("f4", np.array([3.4028235e38, -3.4028235e38])),
+    "infinite": ("f4", np.array([np.inf, np.nan])),
+    "dates for seconds": ("M8[s]", np.array(["2024-01-01", "NaT"], "M8[D]")),
+    "midnight for days": ("M8[D]", NOON - np.timedelta64(12, "h")),
+    "dates": ("M8[D]", [datetime.date(2024, 1, 1)]),
+    "timedeltas": ("m8[s]", [datetime.timedelta(1)]),
+    "text": ("U5", np.array(["abc", ""])),
+    "bytes for text": ("S3", b"ab"),
+    "ASCII text for bytes": ("S3", "ab"),
+    "the range of int4": (ml_dtypes.int4, np.array([-8, 7])),
+    "int4 for int32": ("i4", np.array([3], ml_dtypes.int4)),
+    "fields": ("i1,f4", np.array([(30, 1.5)], "i4,f8")),
+    "none": ("i4", []),
+    "bfloat16": (ml_dtypes.bfloat16, np.array([1e38])),
+    "a datetime64": ("M8[D]", D("2024-01-01")),
+    "a tuple of numbers": ("i4,f8", (1, 2.5)),
+    "a number for bfloat16": (ml_dtypes.bfloat16, 1.5),
+    "numbers for bfloat16": (ml_dtypes.bfloat16, np.array([1.5, 2.5])),
+    "non-native byte order": (">f4", 1.5),
 }
 
 
@@ -92,15 +117,60 @@ LOST = {
     "text that ends in NUL": ("S3", b"a\0", ValueError, "ends in NUL"),
     "a large int4": (ml_dtypes.int2, np.array([7], ml_dtypes.int4), OverflowError, "7 is out"),
     "an infinite part and a part out of range": ("c8", [complex(1e300, np.inf)], OverflowError, "out of the range"),
+    "an integer that wraps": ("i1", np.int64(300), REFUSED, WORDS),
+    "an array of integers that wrap": ("i2", np.array([1, 70000]), REFUSED, WORDS),
+    "unsigned integers": ("u1", np.array([256], "u8"), REFUSED, WORDS),
+    "negative integers": ("u1", np.array([-1]), REFUSED, WORDS),
+    "one negative integer": ("u8", np.array([-1, 1], "i1"), REFUSED, WORDS),
+    "fractions of bfloat16": ("i4", np.array([1.5], ml_dtypes.bfloat16), REFUSED, WORDS),
+    "fraction of a bfloat16 scalar": ("i4", ml_dtypes.bfloat16(1.5), REFUSED, WORDS),
+    "complex": (ml_dtypes.bfloat16, np.array([1j]), REFUSED, WORDS),
+    "complex scalar": (ml_dtypes.bfloat16, 1j, REFUSED, WORDS),
+    "300 for int4": (ml_dtypes.int4, 300, REFUSED, WORDS),
+    "a fraction for int4": (ml_dtypes.int4, 1.5, REFUSED, WORDS),
+    "8 for int4": (ml_dtypes.int4, 8, REFUSED, WORDS),
+    "decimals": ("f8", [decimal.Decimal("1.1")], REFUSED, WORDS),
+    "fractions": ("i4", [fractions.Fraction(1, 3)], REFUSED, WORDS),
+    "None": ("f8", [None, 1], REFUSED, WORDS),
+    "hours for days": ("M8[D]", NOON, REFUSED, WORDS),
+    "hours for days, scalar": ("M8[D]", NOON[0], REFUSED, WORDS),
+    "a date out of range": ("M8[ns]", np.array(["9999-01-01"], "M8[s]"), REFUSED, WORDS),
+    "not ASCII": ("S3", "é", REFUSED, WORDS),
+    "minutes for hours": ("m8[h]", np.array([90], "m8[m]"), REFUSED, WORDS),
+    "times for integers": ("i8", NOON, REFUSED, WORDS),
+    "text for a date": ("M8[D]", "2024-01-01", REFUSED, WORDS),
+    "cut text": ("S2", "abcdef", REFUSED, WORDS),
+    "cut text in arrays": ("U2", np.array(["ab", "abc"]), REFUSED, WORDS),
+    "cut bytes": ("S2", b"abc", REFUSED, WORDS),
+    "text for a float": ("f8", "5", REFUSED, WORDS),
+    "an array of text for integers": ("i4", np.array(["5"]), REFUSED, WORDS),
+    "a list of text for integers": ("i4", ["5"], REFUSED, WORDS),
+    "bytes for integers": ("i4", [b"51"], REFUSED, WORDS),
+    "a number for text": ("U3", 5, REFUSED, WORDS),
+    "large floats": ("f4", 1e300, REFUSED, WORDS),
+    "an array of large floats": ("f2", np.array([1.0, -70000.0], "f4"), REFUSED, WORDS),
+    "large integers": ("f2", 100_000, REFUSED, WORDS),
+    "a large imaginary part": ("c8", np.array([1e300j]), REFUSED, WORDS),
+    "a type without infinity": (ml_dtypes.float4_e2m1fn, 100.0, REFUSED, WORDS),
+    "raw bytes that are too long": ("V2", np.array([b"abc"], "V3"), REFUSED, WORDS),
+    "fields": ("i1,f4", np.array([(300, 1.5)], "i4,f4"), REFUSED, WORDS),
+    "a bool that is 2": ("?", 2, REFUSED, WORDS),
+    "a letter for integers": ("i4", "a", REFUSED, WORDS),
+    "complex for float": ("f4", 1j, REFUSED, WORDS),
+    "fractions in a list": ("i4", [1.5], REFUSED, WORDS),
+    "a negative number": ("u1", -1, REFUSED, WORDS),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", LOST)
 def test_lossy_values_raise(case):
     own, value, error, words = LOST[case]
+    x = np.zeros(np.shape(value) if own is not RECORD and own is not NESTED else (), own)
+    before = x.tobytes()
     with pytest.raises(error, match=words):
-        put(own, value, np.shape(value) if own != RECORD and own != NESTED else ())
-    if np.shape(value) == () and own is not RECORD:
+        ah.asarray(x)[...] = value
+    assert x.tobytes() == before
+    if np.shape(value) == () and own is not RECORD and error is not REFUSED:
         with pytest.raises(ValueError, match="fill_value"):
             ah.full(1, value, own)
 

@@ -274,6 +274,7 @@ def on_another_queue(x, queue):
     return np.frombuffer(out, a.dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("reader", READERS)
 def test_readers_wait_for_pending_work(reader, queue):

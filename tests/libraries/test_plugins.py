@@ -79,6 +79,7 @@ def test_installed_plugin_is_used_by_every_function(site):
     )
 
 
+@pytest.mark.slow
 def test_convert_loads_the_entry_point_by_name(site):
     python(
         site,
@@ -92,6 +93,7 @@ def test_convert_loads_the_entry_point_by_name(site):
     )
 
 
+@pytest.mark.slow
 def test_entry_points_are_read_once_and_only_for_unknown_libraries(site):
     python(
         site,
@@ -116,6 +118,7 @@ def test_entry_points_are_read_once_and_only_for_unknown_libraries(site):
     )
 
 
+@pytest.mark.slow
 def test_two_threads_read_the_entry_points_at_the_same_time(site):
     """Both threads are in `importlib.metadata.entry_points` when the first objects of the process are imported."""
     python(
@@ -150,10 +153,12 @@ def test_two_threads_read_the_entry_points_at_the_same_time(site):
     )
 
 
+@pytest.mark.slow
 def test_import_does_not_load_importlib_metadata(site):
     python(site, "import sys, arrayhub; assert 'importlib.metadata' not in sys.modules and 'slate' not in sys.modules")
 
 
+@pytest.mark.slow
 def test_the_c_interface_imports_and_returns_objects_of_the_library(site, tmp_path_factory):
     folder = native_build.shared_folder(tmp_path_factory, "plugins")
     path = native_build.compiled(folder, "import_and_like", [native_build.SOURCES / "import_and_like.c"])
@@ -176,6 +181,7 @@ def test_the_c_interface_imports_and_returns_objects_of_the_library(site, tmp_pa
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plugin", "words"),
     [
@@ -206,6 +212,7 @@ def test_error_names_the_broken_entry_point(site, plugin, words):
     )
 
 
+@pytest.mark.slow
 def test_two_entry_points_for_one_library_raise(site):
     second = site / "other-3.0.dist-info"
     shutil.copytree(site / "slate-1.2.dist-info", second)
@@ -226,6 +233,7 @@ def test_two_entry_points_for_one_library_raise(site):
     )
 
 
+@pytest.mark.slow
 def test_doctor_lists_plug_ins(site):
     report = python(site, "import json; from arrayhub.inspection import doctor; print(json.dumps(doctor.plugins()))")
     assert '"types": ["Slate"], "emits": true, "error": null' in report
@@ -513,6 +521,7 @@ def test_error_for_a_type_that_is_not_registered_lists_the_registered_types(boar
         ah.asarray(board.Board(np.ones(2)))
 
 
+@pytest.mark.slow
 def test_types_are_added_to_a_built_in_library():
     python(
         "",

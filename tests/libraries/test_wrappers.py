@@ -244,6 +244,7 @@ def test_lazily_indexed_xarray_is_rejected():
     assert_view(loaded, loaded.data)
 
 
+@pytest.mark.slow
 def test_fields_of_gt4py_next_are_viewed():
     gtx = pytest.importorskip("gt4py.next")
     field = gtx.as_field({gtx.Dimension("K"): 2, gtx.Dimension("I"): 3}, np.zeros((2, 3)))
