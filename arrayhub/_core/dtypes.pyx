@@ -14,7 +14,6 @@ from cpython.object cimport PyObject
 from arrayhub._core.cpython.atomics cimport found, seen, set_once
 
 from arrayhub._core.errors import first_line, root_of, show
-from arrayhub._core.hooks import hooks
 
 cnp.import_array()
 
@@ -346,6 +345,10 @@ _REFUSALS = (TypeError, ValueError, OverflowError, SyntaxError)     # raised by 
 _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 
 
+# Functions that convert the element types of a library, by its top-level module. libraries/dtypes fills in the table.
+TYPE_READERS = {}
+
+
 cdef object of_library(object spec):
     """Return the NumPy dtype or the name of another library's element type. Return None for other objects.
 
@@ -353,7 +356,7 @@ cdef object of_library(object spec):
     """
     cdef const ElementType* row
     cdef bint is_type = isinstance(spec, type)
-    reader = hooks.DTYPE_READERS.get(root_of(spec if is_type else type(spec)))
+    reader = TYPE_READERS.get(root_of(spec if is_type else type(spec)))
     dtype = None if reader is None else reader(spec)
     if dtype is not None or is_type or not hasattr(type(spec), "__dlpack_data_type__"):
         return dtype

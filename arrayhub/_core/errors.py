@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.hooks import hooks
-
 # Code that catches exceptions of a producer re-raises these two, because they concern the whole process.
 # KeyboardInterrupt, SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway.
 PASSES_ON = (MemoryError, RecursionError)
@@ -333,6 +331,9 @@ def unreadable(subject: str, device: object, reader: str = "the host", call: str
 # Installation commands for the errors of all layers, keyed by library name. The table of libraries adds the commands.
 INSTALL: dict[str, str] = {}
 
+# For a library that may not run on this machine, a function that returns the reason and another call, or "".
+INSTEAD: dict[str, Callable[[], str]] = {}
+
 
 def missing_library_error(library: str, purpose: str, error: ImportError | None = None) -> ImportError:
     """Return the error about a library that cannot be imported.
@@ -354,9 +355,9 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
     """
     absent = error is None or (isinstance(error, ModuleNotFoundError) and error.name == library)
     why = "" if absent else f", and cannot be imported ({error})"
-    if absent and library == "cupy" and not hooks.has_device():
-        call = "For host memory, call arrayhub.as_numpy(x)"
-        return ImportError(f"{library} is needed {purpose}, and is not installed; {NO_CUDA_DEVICE}. {call}")
+    instead = INSTEAD[library]() if absent and library in INSTEAD else ""
+    if instead:
+        return ImportError(f"{library} is needed {purpose}, and is not installed; {instead}")
     return ImportError(f"{library} is needed {purpose}{why}: {INSTALL.get(library, f'pip install {library}')}")
 
 

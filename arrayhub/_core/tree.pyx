@@ -125,7 +125,7 @@ cdef Tree new_tree(int kind, Py_ssize_t length):
     """Create a node without children and without missing values."""
     cdef PyObject* tree_class = seen(&_tree_class)
     if tree_class == NULL:
-        tree_class = set_once(&_tree_class, NULL, hooks.NestedArray)
+        tree_class = set_once(&_tree_class, NULL, hooks.nested_array.NestedArray)
     cdef Tree t = <Tree> arrayhub_node(<PyTypeObject*> Tree, <PyTypeObject*> tree_class, _NO_ARGUMENTS)
     t.kind = kind
     t.length = length

@@ -168,7 +168,7 @@ cdef int check_map(PyObject* owner) except -1:
     if owner != NULL and PyMemoryView_Check(<object> owner):
         owner = <PyObject*> PyMemoryView_GET_BUFFER(<object> owner).obj
     if owner != NULL and strcmp((<PyTypeObject*> Py_TYPE(<object> owner)).tp_name, b"mmap.mmap") == 0:
-        hooks.register_reduction()
+        hooks.transport.register_reduction()
         expects_map = False
     return 0
 

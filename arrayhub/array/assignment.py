@@ -22,10 +22,10 @@ def assign(array, key, value):
     # Unless the elements are text or raw data, bytes are imported as a buffer.
     if issubclass(cls, _VALUES) and (target.dtype.kind in "SUV" or not issubclass(cls, bytes)):
         refuse_endless(value, "x[...] = value")
-        hooks.check_values(value)  # first, because NumPy's conversion calls methods of the elements
+        hooks.functions.check_values(value)  # first, because NumPy's conversion calls methods of the elements
         _store(validate_value(with_ndarrays(value), target.dtype, "x[...] = value"), target)
         return
-    source = hooks.asarray(value)
+    source = hooks.functions.asarray(value)
     is_copy_of_bytes = not is_host_readable(target) or (not is_host_readable(source) and source.size == target.size)
     if is_copy_of_bytes and have_one_type(source, target):
         _copy(source, target)
@@ -53,7 +53,7 @@ def _store(given, target):
     except ValueError as error:  # NumPy's message does not name the call
         raise ValueError(f"x[...] = value: {error}") from error
     if not on_host:
-        _copy(hooks.asarray(given.astype(target.dtype, copy=False)), target)
+        _copy(hooks.functions.asarray(given.astype(target.dtype, copy=False)), target)
 
 
 def _copy(source, target):

@@ -295,10 +295,14 @@ cdef class USMArray(Descriptor):
     @property
     def picture(self):
         """Picture : layout of the elements in the memory block, drawn by ``text()`` and ``svg()`` without reading elements."""
-        return hooks.picture_of(self)
+        return hooks.inspection.picture_of(self)
 
     def _repr_html_(self):
-        return hooks.page_of(self)
+        return hooks.inspection.page_of(self)
+
+    def _describe(self, refcount):
+        """Return the lines of `debug_repr`. NestedArray and SparseArray have this method, too."""
+        return hooks.inspection.lines_of(self, refcount)
 
     # ------------------------------------------------------------------------------------------------ labels
 
@@ -355,10 +359,10 @@ cdef class USMArray(Descriptor):
 
     def __reduce_ex__(self, protocol):
         """Support pickle. Elements are pickled as bytes, out of band from protocol 5 on. See ``transport.pickling``."""
-        return hooks.reduce(self, protocol)
+        return hooks.transport.reduce(self, protocol)
 
     def __reduce__(self):
-        return hooks.reduce(self, 0)
+        return hooks.transport.reduce(self, 0)
 
     def __copy__(self):
         """Return a view, for ``copy.copy``."""
@@ -367,7 +371,7 @@ cdef class USMArray(Descriptor):
     def __deepcopy__(self, memo):
         """Return a copy in the same kind of memory, with the same layout and access, for ``copy.deepcopy``."""
         boundary = row_boundary(self)
-        return hooks.padded_copy(self, boundary) if boundary else gather(self, transfer.copy)
+        return hooks.transport.padded_copy(self, boundary) if boundary else gather(self, transfer.copy)
 
     def __sizeof__(self):
         """Return the size in bytes, including elements. dask uses this size to decide which arrays to move and to spill."""
@@ -375,7 +379,7 @@ cdef class USMArray(Descriptor):
 
     def __dask_tokenize__(self):
         """Return a token for dask. Equal arrays have equal tokens in all processes."""
-        return hooks.token(self)
+        return hooks.transport.token(self)
 
     # ----------------------------------------------------------------------------------------------- elements
 
@@ -810,7 +814,7 @@ cdef class USMArray(Descriptor):
 
     def to_host(self, *, out=None, copy=None, stream=None, progress=None):
         """Return the array in host memory, as a view if the host can read the memory. See ``arrayhub.to_host``."""
-        target = None if out is None else hooks.asarray(out)
+        target = None if out is None else hooks.functions.asarray(out)
         host = transfer.to_host(self, out=target, copy=copy, stream=stream, progress=progress)
         return host if out is None else out
 
@@ -823,7 +827,7 @@ cdef class USMArray(Descriptor):
             return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
         from arrayhub.array.assignment import copy_into
 
-        copy_into(self, hooks.asarray(out), device, copy=copy, stream=stream, progress=progress)
+        copy_into(self, hooks.functions.asarray(out), device, copy=copy, stream=stream, progress=progress)
         return out
 
     def to_numpy(self, dtype=None, copy=False):

@@ -30,7 +30,6 @@ from arrayhub.runtimes cimport cuda, sycl
 
 from arrayhub._core.descriptor import TYPE_NAMES
 from arrayhub._core.errors import InterfaceError, interface_error
-from arrayhub._core.hooks import hooks
 
 cdef str NAME = "PyUSMArray_New"
 
@@ -109,7 +108,9 @@ cdef object new_like(const PyUSMArraySpec* spec):
         raise interface_error(NAME, "access", spec.access, "USM_ARRAY_WRITEABLE or 0 with a model: new memory is writable")
     check_shape(spec)
     shape = tuple([spec.shape[k] for k in range(spec.nd)])
-    return hooks.empty(shape, dtypes.dtype_of(type_of(spec)), like=<object> spec.model)
+    from arrayhub.storage.allocation import empty
+
+    return empty(shape, dtypes.dtype_of(type_of(spec)), like=<object> spec.model)
 
 
 cdef int check_shape(const PyUSMArraySpec* spec) except -1:

@@ -299,15 +299,14 @@ class _Adapter:
         if issubclass(type(given), VALUES):
             raise TypeError(f"{name_of_type(type(given))} does not have memory to write to; accepted: a writable array")
         made = self.target.convert(value, self.target.library, False, advice="an array on {}, which can be written")
-        if self.target.library in _WITH_READONLY:
-            array = array_of(made)
-            if array is not None and not array.flags.writeable:
-                raise ValueError(
-                    f"the memory of {name_of_type(type(given))} is read-only; accepted: writable memory, because"
-                    f" {self.name} writes to this argument"
-                )
-            if array is not None and not _is_view(array, given):
-                raise BufferError(f"{name_of_type(type(given))} would be copied, so writes would be lost")
+        array = array_of(made)
+        if array is None or not _is_view(array, given):
+            raise BufferError(f"{name_of_type(type(given))} would be copied, so writes would be lost")
+        if not array.flags.writeable:
+            raise ValueError(
+                f"{name_of_type(type(given))} is read-only as an array of {self.target.library}; accepted: writable"
+                f" memory, because {self.name} writes to this argument"
+            )
         return made
 
     def error_at(self, error: Exception, key: str, hint: str) -> Exception:
@@ -332,7 +331,7 @@ class _Adapter:
             return ""
         if self.helps_copy(error, value, self.target.library):
             return _ALLOW_COPIES
-        if self.missing is None and self.target.library not in hooks.NESTED_CONSUMERS and _lacks_values(value):
+        if self.missing is None and self.target.library not in hooks.nested.NESTED_CONSUMERS and _lacks_values(value):
             return ". Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values"
         return ""
 
@@ -340,7 +339,7 @@ class _Adapter:
         """Return whether an error is only due to ``copy=False``."""
         if self.copy is not False or not isinstance(error, BufferError) or isinstance(error, PlaceError):
             return False
-        return all(verdict.verdict != "cannot" for verdict in hooks.explain(obj, library).verdicts)
+        return bool(hooks.advice.advise(obj, library).verdict != "cannot")
 
 
 class _Call:
@@ -359,7 +358,7 @@ class _Call:
         adapter, own = self.adapter, self.adapter.target.library
         if top > 1:
             labelled = [(key, value) for key, value, found in self.arrays[:top] if found.owner != own]
-            check_labels(adapter.name, labelled, own not in hooks.NESTED_CONSUMERS)
+            check_labels(adapter.name, labelled, own not in hooks.nested.NESTED_CONSUMERS)
         self.target = self._find_target(adapter.target.device is None)
 
     def _find_target(self, one_device: bool) -> Target | None:
@@ -400,7 +399,7 @@ class _Call:
         options = {"move": moves, "advice": _MOVE.format("cpu")}
         try:
             without_maker = target.model is not None and maker_of(type(target.model)) is None
-            if without_maker and not found.sparse and target.library not in hooks.NESTED_CONSUMERS:
+            if without_maker and not found.sparse and target.library not in hooks.nested.NESTED_CONSUMERS:
                 return target.convert(result, target.library, self.adapter.copy, labels=self.adapter.labels, **options)
             return self._convert_array(result, target, found, options)
         except _REFUSALS as error:
@@ -429,7 +428,7 @@ class _Call:
         if found.sparse:
             kind = target if target.library in _WITH_SPARSE else _NUMPY
             return kind.convert(result, kind.library, copy, **options)
-        if target.library in hooks.NESTED_CONSUMERS and getattr(result, "ndim", None) == 0:
+        if target.library in hooks.nested.NESTED_CONSUMERS and getattr(result, "ndim", None) == 0:
             return as_numpy(result)[()]
         names = get_names(result)
         has_columns = isinstance(names, list)
@@ -438,7 +437,10 @@ class _Call:
             named = target.library == "pandas" and (
                 has_columns
                 or (labels and names is not None)
-                or (found.library in hooks.NESTED_CONSUMERS and not hooks.has_numbers(hooks.asnested(result)))
+                or (
+                    found.library in hooks.nested.NESTED_CONSUMERS
+                    and not hooks.nested.has_numbers(hooks.nested.asnested(result))
+                )
             )
             if not same and not named:
                 inner = library_of_type(type(model.data)) if label_kind(type(model)) in ("coords", "dims") else None
@@ -486,8 +488,8 @@ def _protect(made: Any, given: Any) -> None:
 def _lacks_values(obj: Any) -> Any:
     """Return whether numbers are missing in an object."""
     try:
-        x = hooks.asnested(obj)
-        return hooks.has_numbers(x) and hooks.has_missing(x)
+        x = hooks.nested.asnested(obj)
+        return hooks.nested.has_numbers(x) and hooks.nested.has_missing(x)
     except PASSES_ON:
         raise
     except Exception:

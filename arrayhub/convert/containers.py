@@ -5,17 +5,76 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from arrayhub._core.errors import root_of
+import numpy as np
+
+from arrayhub._core.copying import Copy, check_copy
+from arrayhub._core.errors import name_of_type, root_of
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree, kind_of
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import as_numpy, convert
+from arrayhub.convert.functions import as_numpy, convert, convert_to_library
 from arrayhub.convert.labels import cache_by_type
+from arrayhub.convert.names import library_name
 from arrayhub.libraries.known import derived_from
 
 Options = dict[str, Any]  # the arguments copy, dtype, device and missing of `convert`
 Make = Callable[[Any, Options], Any]
 _is_frame_type = derived_from("pandas", "DataFrame")
+
+
+def to_class(
+    obj: Any, cls: type, copy: Copy, dtype: Any = None, device: Any = None, missing: Any = None, readonly: bool = False
+) -> Any:
+    """Return `obj` as an instance of `cls`, a type of a library. The other arguments are those of `convert`.
+
+    A table has one column per column of a matrix, one per field of records, or one column for a 1-d array.
+
+    Raises
+    ------
+    ValueError
+        `cls` is not a type of a library.
+    TypeError
+        The elements, the shape or the chunks of `obj` do not fit `cls`.
+    """
+    options = {"copy": check_copy(copy, "convert"), "dtype": dtype, "device": device, "missing": missing}
+    if issubclass(type(obj), cls) and not any(value is not None and value is not False for value in options.values()):
+        return obj
+    library, make = library_name(cls), maker_of(cls)
+    if make is not None:
+        made = make(obj, options)
+    elif library == "arrow" and cls.__name__ in _EXTENSIONS:
+        made = hooks.nested.NESTED_CONSUMERS[library](obj, extension=True, **options)
+    else:
+        made = convert_to_library(obj, library, copy, dtype, device, missing, readonly)
+    made = made if isinstance(made, cls) else _as_instance(made, library, cls, copy)
+    if not isinstance(made, cls):
+        raise TypeError(
+            f"convert: to is {name_of_type(cls)}, and the array is a {name_of_type(type(made))} of this library;"
+            f" accepted: an array that this type can hold. Pass {library!r} as the library"
+        )
+    return made
+
+
+_EXTENSIONS = ("FixedShapeTensorArray", "Bool8Array")
+
+
+def _as_instance(made: Any, library: str, cls: Any, copy: Copy) -> Any:
+    """Return an array of a library as an instance of `cls` on the same memory, or unchanged if this is not possible."""
+    if root_of(cls) == "polars" and cls.__name__ == "LazyFrame":
+        return (made.to_frame() if hasattr(made, "to_frame") else made).lazy()
+    if isinstance(made, np.ndarray) and issubclass(cls, np.ndarray):
+        return made.view(cls)
+    if library == "scipy" and cls.__name__[:3] in ("bsr", "coo", "csc", "csr"):
+        kind = cls.__name__[:3]
+        return made if made.format != kind and copy is False else cls(made.asformat(kind))
+    if library == "torch":
+        torch = sys.modules["torch"]
+        if cls is torch.nn.Parameter:
+            return cls(made, requires_grad=made.is_floating_point() or made.is_complex())
+        return made.as_subclass(cls) if issubclass(cls, torch.Tensor) else made
+    if library == "arrow" and type(made).__name__ == "ChunkedArray" and (made.num_chunks == 1 or copy is not False):
+        return made.chunk(0) if made.num_chunks == 1 else made.combine_chunks()
+    return made
 
 
 @cache_by_type
@@ -26,7 +85,7 @@ def maker_of(cls: type) -> Make | None:
 
 
 def _export(library: str, obj: Any, options: Options) -> Any:
-    return hooks.NESTED_CONSUMERS[library](obj, **options)
+    return hooks.nested.NESTED_CONSUMERS[library](obj, **options)
 
 
 def _is_matrix(obj: Any) -> bool:
@@ -93,7 +152,7 @@ def with_arrow_type(made: Any, model: Any) -> Any:
     arrow = pandas.ArrowDtype
     if made.ndim != 1 or not isinstance(getattr(model, "dtype", None), arrow) or isinstance(made.dtype, arrow):
         return made
-    column = pandas.arrays.ArrowExtensionArray(hooks.NESTED_CONSUMERS["arrow"](made))
+    column = pandas.arrays.ArrowExtensionArray(hooks.nested.NESTED_CONSUMERS["arrow"](made))
     return pandas.Series(column, index=made.index, name=made.name)
 
 
@@ -142,13 +201,13 @@ def _column_with_type_of(column: Any, model: Any) -> Any:
 def _columns_of(library: str, obj: Any, options: Options) -> list[Any]:
     """Return the columns of a 2-d array as arrays of a library that requires contiguous memory."""
     copy = options["copy"]
-    array = hooks.asarray(obj, **{**options, "copy": None if copy is True else copy})
+    array = hooks.functions.asarray(obj, **{**options, "copy": None if copy is True else copy})
     if copy is False and not array[:, :1].flags["C"]:
         raise BufferError(
             f"{'pyarrow' if library == 'arrow' else library}: the columns of the array, whose shape is {array.shape},"
             " are not contiguous; accepted: contiguous columns, as in Fortran order. Pass copy=True"
         )
-    return [hooks.NESTED_CONSUMERS[library](array[:, k], copy=copy) for k in range(array.shape[1])]
+    return [hooks.nested.NESTED_CONSUMERS[library](array[:, k], copy=copy) for k in range(array.shape[1])]
 
 
 def _has_strided_columns(obj: Any, options: Options) -> bool:
@@ -156,7 +215,7 @@ def _has_strided_columns(obj: Any, options: Options) -> bool:
     if not is_frame(obj) or options["copy"] is not False or options["missing"] is not None:
         return False
     try:
-        return not hooks.asarray(obj)[:, :1].flags["C"]
+        return not hooks.functions.asarray(obj)[:, :1].flags["C"]
     except (BufferError, TypeError):  # columns of several types
         return False
 
@@ -196,8 +255,8 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
         columns = _columns_of("arrow", obj, options)
         names = list(map(str, getattr(obj, "columns", range(len(columns)))))
         return getattr(pyarrow, name).from_arrays(columns, names=names)
-    column = hooks.asnested(obj, **{**options, "copy": None if options["copy"] is True else options["copy"]})
-    made = hooks.NESTED_CONSUMERS["arrow"](column, copy=options["copy"])
+    column = hooks.nested.asnested(obj, **{**options, "copy": None if options["copy"] is True else options["copy"]})
+    made = hooks.nested.NESTED_CONSUMERS["arrow"](column, copy=options["copy"])
     chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]
     if not pyarrow.types.is_struct(made.type):
         chunks = [pyarrow.StructArray.from_arrays([chunk], names=["0"]) for chunk in chunks]
@@ -227,7 +286,7 @@ def _make_variable(obj: Any, options: Options) -> Any:
 def _make_dataset(obj: Any, options: Options) -> Any:
     """Create a Dataset with one variable per column of a table. They share their first dimension, ``dim_0``."""
     if options["missing"] is not None:
-        return hooks.with_value(obj, partial(_dataset_of, options=options), options["missing"], options["copy"])
+        return hooks.nested.with_value(obj, partial(_dataset_of, options=options), options["missing"], options["copy"])
     variables = {}
     for name, field in _fields_of(obj, options).items():
         data = as_numpy(field, copy=options["copy"])
@@ -240,7 +299,7 @@ def _dataset_of(obj: Any, copy: Any, options: Options) -> Any:
 
 
 def _fields_of(obj: Any, options: Options) -> dict[str, Any]:
-    array = obj if issubclass(type(obj), USMArray) else hooks.asnested(with_index_columns(obj), **options)
+    array = obj if issubclass(type(obj), USMArray) else hooks.nested.asnested(with_index_columns(obj), **options)
     if isinstance(array, Tree) and kind_of(array.chunks[0]).fields:
         return dict(array.fields)
     if isinstance(array, USMArray) and array.dtype.names is not None:

@@ -1,16 +1,12 @@
 from types import ModuleType
-from typing import Any, Literal, Self, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, overload
 
 # Imported only by type checkers, which treat a library that is not installed as Any.
-import awkward
 import cupy
 import dpnp
 import jax
 import numpy as np
 import numpy.typing as npt
-import pandas
-import polars
-import pyarrow
 import torch
 from typing_extensions import disjoint_base
 
@@ -22,6 +18,8 @@ _Via: TypeAlias = Literal["array_interface", "array_struct", "cuda", "sycl", "bu
 
 _Out = TypeVar("_Out")
 _T = TypeVar("_T")
+_Array_co = TypeVar("_Array_co", covariant=True)
+_Masked_co = TypeVar("_Masked_co", covariant=True)
 
 CONSUMERS: tuple[str, ...]
 VALUES: tuple[type, ...]
@@ -40,119 +38,65 @@ def asarray(
 def from_dlpack(
     obj: Any, /, *, device: _DeviceLike | None = None, copy: Copy = None, stream: Any = None
 ) -> USMArray: ...
-@overload
-def as_numpy(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Literal["mask"],
-) -> np.ma.MaskedArray[Any, Any]: ...
-@overload
-def as_numpy(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-) -> npt.NDArray[Any]: ...
-@overload
-def as_torch(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Literal["mask"],
-    allow_readonly: bool = False,
-) -> tuple[torch.Tensor, torch.Tensor]: ...
-@overload
-def as_torch(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> torch.Tensor: ...
-@overload
-def as_jax(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Literal["mask"],
-) -> tuple[jax.Array, jax.Array]: ...
-@overload
-def as_jax(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-) -> jax.Array: ...
-@overload
-def as_cupy(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Literal["mask"],
-    allow_readonly: bool = False,
-) -> tuple[cupy.ndarray, cupy.ndarray]: ...
-@overload
-def as_cupy(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> cupy.ndarray: ...
-@overload
-def as_dpnp(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Literal["mask"],
-) -> tuple[dpnp.ndarray, dpnp.ndarray]: ...
-@overload
-def as_dpnp(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-) -> dpnp.ndarray: ...
-def as_numba(
-    obj: Any,
-    /,
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-) -> Any: ...
+
+# The signature of an export. The second type is that of the result for missing="mask".
+class _Export(Protocol[_Array_co, _Masked_co]):
+    @overload
+    def __call__(
+        self,
+        obj: Any,
+        /,
+        *,
+        copy: Copy = False,
+        dtype: _DTypeLike | None = None,
+        device: _DeviceLike | None = None,
+        missing: Literal["mask"],
+    ) -> _Masked_co: ...
+    @overload
+    def __call__(
+        self,
+        obj: Any,
+        /,
+        *,
+        copy: Copy = False,
+        dtype: _DTypeLike | None = None,
+        device: _DeviceLike | None = None,
+        missing: Any = None,
+    ) -> _Array_co: ...
+
+# For libraries without read-only arrays.
+class _ExportReadonly(Protocol[_Array_co]):
+    @overload
+    def __call__(
+        self,
+        obj: Any,
+        /,
+        *,
+        copy: Copy = False,
+        dtype: _DTypeLike | None = None,
+        device: _DeviceLike | None = None,
+        missing: Literal["mask"],
+        allow_readonly: bool = False,
+    ) -> tuple[_Array_co, _Array_co]: ...
+    @overload
+    def __call__(
+        self,
+        obj: Any,
+        /,
+        *,
+        copy: Copy = False,
+        dtype: _DTypeLike | None = None,
+        device: _DeviceLike | None = None,
+        missing: Any = None,
+        allow_readonly: bool = False,
+    ) -> _Array_co: ...
+
+as_numpy: _Export[npt.NDArray[Any], np.ma.MaskedArray[Any, Any]]
+as_torch: _ExportReadonly[torch.Tensor]
+as_jax: _Export[jax.Array, tuple[jax.Array, jax.Array]]
+as_cupy: _ExportReadonly[cupy.ndarray]
+as_dpnp: _Export[dpnp.ndarray, tuple[dpnp.ndarray, dpnp.ndarray]]
+as_numba: _Export[Any, tuple[Any, Any]]
 
 @disjoint_base
 class SparseParts:
@@ -204,83 +148,6 @@ def convert(
     missing: Any = None,
     allow_readonly: bool = False,
 ) -> torch.Tensor: ...
-@overload
-def convert(
-    obj: Any,
-    to: Literal["jax"],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> jax.Array: ...
-@overload
-def convert(
-    obj: Any,
-    to: Literal["cupy"],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> cupy.ndarray: ...
-@overload
-def convert(
-    obj: Any,
-    to: Literal["dpnp"],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> dpnp.ndarray: ...
-@overload
-def convert(
-    obj: Any,
-    to: Literal["arrow", "pyarrow"],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> pyarrow.Array | pyarrow.ChunkedArray | pyarrow.Table | pyarrow.RecordBatch: ...
-@overload
-def convert(
-    obj: Any,
-    to: Literal["polars"],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> polars.Series | polars.DataFrame: ...
-@overload
-def convert(
-    obj: Any,
-    to: Literal["pandas"],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> pandas.Series | pandas.DataFrame: ...
-@overload
-def convert(
-    obj: Any,
-    to: Literal["awkward"],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> awkward.Array: ...
 @overload
 def convert(
     obj: Any,

@@ -132,7 +132,7 @@ cdef object without_missing(object obj, object missing):
     if isinstance(missing, str) and missing == "mask":
         raise ValueError("asarray: missing is 'mask', which makes two arrays; accepted: 'nan' or a value. Call"
                          " arrayhub.as_numpy(x, missing='mask')")
-    return hooks.resolve_missing(obj, missing, False)[0]
+    return hooks.nested.resolve_missing(obj, missing, False)[0]
 
 
 cdef Descriptor import_or_build(object obj, object stream, bint keeps_lists):
@@ -161,7 +161,7 @@ cdef Descriptor build_dense(object obj, bint keeps_lists):
         resolved = resolve_lazy_bits(obj)
         found = None if resolved is None else (import_array(resolved, None), True)
     else:
-        found = hooks.dense_copy(obj, keeps_lists)
+        found = hooks.nested.dense_copy(obj, keeps_lists)
     if found is None:
         return None
     a = found[0]
@@ -376,9 +376,17 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
             f"{call}: arrayhub.NestedArray is not a dense array; accepted: arrays that arrayhub.asarray or arrayhub.assparse"
             f" accepts. Call x.{call}({'device' if call == 'to_device' else ''})"
         ) from refusal
-    if hooks.sparse_or_none(obj) is None:
+    if hooks.sparse.import_or_none(obj) is None:
         raise refusal
     return None
+
+
+cdef object import_structured(object obj, object copy):
+    """Import an object that `asarray` rejects as a SparseArray or a NestedArray. Return None if this is not possible."""
+    sparse = hooks.sparse.import_or_none(obj, copy)
+    if sparse is not None:
+        return sparse
+    return None if copy is False and is_object_array(obj) else hooks.nested.import_or_none(obj, copy)
 
 
 def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
@@ -395,9 +403,8 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
         Host memory to copy to: a writable array of the same shape and element type that `asarray` accepts. Elements of `out`
         must not overlap each other. If `out` overlaps `obj`, the result is the same as with a temporary copy.
     copy : {None, True, False}, optional
-        None: return a view if the host can read the memory (host and shared USM, pinned and managed CUDA
-        memory), otherwise a copy. The function waits for pending work before it returns a view. True: always copy. False:
-        raise BufferError instead of copying.
+        None returns a view if the host can read the memory (host and shared USM, pinned and managed CUDA memory), after the
+        pending work, otherwise a copy. False raises BufferError instead of copying.
     stream : optional
         Stream or queue on which the copy is ordered, as in `asarray`. With `stream`, a copy of CUDA memory to a pinned `out` is
         asynchronous: synchronize the stream before reading `out`.
@@ -430,7 +437,7 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     """
     cdef Descriptor a = dense_or_none(obj, copy, "to_host")
     if a is None:
-        return hooks.sparse_to_host(obj, copy, out)
+        return hooks.sparse.relocate("to_host", obj, None, copy, out)
     if out is None:
         return transfer.to_host(a, copy=copy, stream=stream, progress=progress)
     transfer.to_host(a, out=import_array(out, None), copy=copy, stream=stream, progress=progress)
@@ -484,7 +491,7 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
     """
     cdef Descriptor a = dense_or_none(obj, copy, "to_device")
     if a is None:
-        return hooks.sparse_to_device(obj, device, copy, out)
+        return hooks.sparse.relocate("to_device", obj, device, copy, out)
     if out is not None:
         from arrayhub.array.assignment import copy_into
 
@@ -519,21 +526,14 @@ def array_or_nested(obj, /):
     except (BufferError, TypeError) as error:
         refusal = error
     try:
-        return hooks.asnested(obj)
+        return hooks.nested.asnested(obj)
     except (BufferError, TypeError, ValueError):
         raise refusal from None
 
 
 def nested_consumers():
     """Return the names of the libraries whose own arrays can be nested, such as polars."""
-    return tuple(hooks.NESTED_CONSUMERS)
-
-
-cdef object give_nested(object obj, Library to, object copy, bint allow_readonly):
-    way = hooks.DENSE_CONSUMERS.get(to.name)
-    if way is None:
-        return give_untraced(hooks.dense_for(obj, copy, to.name), to, copy, allow_readonly)
-    return way(obj, copy, allow_readonly) if to is _TORCH else way(obj, copy)
+    return tuple(hooks.nested.NESTED_CONSUMERS)
 
 
 cdef inline bint is_own(object obj, Library to) except -1:
@@ -552,8 +552,6 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly=False)
 
     A refusal of the conversion has the field `call`.
     """
-    if tracing.active and tracing.is_outermost():
-        return give_traced(obj, to, copy, allow_readonly)
     cdef PyObject* result = attempt_export(give_untraced, obj, to, copy, allow_readonly)
     return take(result) if result != NULL else raise_refusal(obj, to)
 
@@ -574,7 +572,7 @@ cdef object raise_refusal(object obj, Library to):
         raise_on()
     except (BufferError, TypeError, ValueError) as error:
         refusal = error
-    raise hooks.complete_refusal(refusal, obj, to.name)
+    raise hooks.advice.complete_refusal(refusal, obj, to.name)
 
 
 cdef object give_untraced(object obj, Library to, object copy, bint allow_readonly):
@@ -584,11 +582,11 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     if to.first_own <= importer <= to.last_own:
         return copy_own(obj, to) if copy is True else obj
     if isinstance(obj, SparseParts) or importer == SPARSE:
-        return hooks.give_sparse(obj, to.name, copy, allow_readonly)
+        return hooks.sparse.export(obj, to.name, copy, allow_readonly)
     if copy is None:
         return give_view_or_copy(obj, to, allow_readonly)
     if isinstance(obj, Tree):
-        return give_nested(obj, to, copy, allow_readonly)
+        return obj._export(to.name, copy, allow_readonly)
     cdef Descriptor a
     cdef bint copied = copy is True
     try:
@@ -649,13 +647,10 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
     """Return `obj` as a sparse or nested array of a library, or raise `refusal`, the error of `asarray` for `obj`."""
     if to is _JAX and isinstance(obj, sys.modules["jax"].Array if "jax" in sys.modules else ()):
         return copy_own(obj, to) if copy is True else obj      # a tracer, whose type does not have an importer
-    sparse = hooks.sparse_or_none(obj, copy)
-    if sparse is not None:
-        return hooks.give_sparse(sparse, to.name, copy, allow_readonly)
-    nested = None if copy is False and is_object_array(obj) else hooks.nested_or_none(obj, copy)
-    if nested is None:
+    structured = import_structured(obj, copy)
+    if structured is None:
         raise refusal
-    return give_untraced(nested, to, copy, allow_readonly)
+    return give_untraced(structured, to, copy, allow_readonly)
 
 
 cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
@@ -673,12 +668,12 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
     if to is _NUMPY and issubclass(type(obj), numpy.ndarray) and not is_object_array(obj):
         return obj
     try:
-        return give(imported, to, False, allow_readonly)
+        return give_untraced(imported, to, False, allow_readonly)
     except BufferError as error:
         refusal = error
     if not stays(imported, to) and not is_built(obj, to):      # only device= and copy=True move memory to another device
         raise refusal
-    return give(imported, to, True, allow_readonly)
+    return give_untraced(imported, to, True, allow_readonly)
 
 
 cdef bint is_built(object obj, Library to) except -1:
@@ -691,42 +686,31 @@ cdef bint stays(object array, Library to) except -1:
     if array.device.type == to.device_type:
         return True
     if isinstance(array, Tree):
-        return to.reads_host and hooks.nested_is_on_host(array)
+        return to.reads_host and array._is_on_host()
     return to.reads_host and host_readable(array)
-
-
-cdef object give_traced(object obj, Library to, object copy, bint allow_readonly):
-    """Call `give`, and report the export to `trace`."""
-    cdef double since = tracing.begin()
-    try:
-        result = give(obj, to, copy, allow_readonly)
-    finally:
-        tracing.end()
-    tracing.report_export(to.call, obj, result, since)
-    return result
 
 
 cdef object give_as(
     object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False
 ):
-    """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions. `trace` reports one export."""
+    """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions."""
+    if tracing.active and tracing.is_outermost():
+        return give_traced(obj, to, copy, dtype, device, missing, allow_readonly)
     if dtype is None and device is None and missing is None:
         return give(obj, to, copy, allow_readonly)
     try:
-        return give_changed_traced(obj, to, copy, dtype, device, missing, allow_readonly)
+        return give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
     except (BufferError, TypeError, ValueError) as error:
         refusal = error
-    raise hooks.complete_refusal(refusal, obj, to.name)
+    raise hooks.advice.complete_refusal(refusal, obj, to.name)
 
 
-cdef object give_changed_traced(
+cdef object give_traced(
         object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
-    cdef double since
-    if not tracing.active or not tracing.is_outermost():
-        return give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
-    since = tracing.begin()
+    """Call `give_as`, and report one export to `trace`."""
+    cdef double since = tracing.begin()
     try:
-        result = give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
+        result = give_as(obj, to, copy, dtype, device, missing, allow_readonly)
     finally:
         tracing.end()
     tracing.report_export(to.call, obj, result, since)
@@ -738,7 +722,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     copy = check_copy(copy, to.call)
     mask = None
     if missing is not None:
-        obj, mask = hooks.resolve_missing(obj, missing, to is _NUMPY)
+        obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY)
         if copy is False and mask is None:
             copy = None
     changed = change(obj, to, dtype, device)
@@ -765,22 +749,21 @@ cdef object change(object obj, Library to, object dtype, object device):
         from arrayhub.libraries.jax import cast_array
 
         return cast_array(obj, requested_dtype(dtype))
-    if isinstance(obj, Tree):
-        return hooks.change_nested(obj, dtype, device)
-    if isinstance(obj, SparseParts) or is_sparse(obj):
-        return hooks.change_sparse(obj, dtype, device)
+    if isinstance(obj, (Tree, SparseParts)):
+        return obj._change(dtype, device)
+    if is_sparse(obj):
+        sparse = hooks.sparse.import_or_none(obj, None)
+        changed = sparse._change(dtype, device)
+        return obj if changed is sparse else changed
     try:
         a = import_or_build(obj, None, to is _TORCH) if dtype is None else import_for_dtype(obj, dtype, None, to is _TORCH)
     except (BufferError, TypeError) as error:
         refusal = error
     if a is None:
-        sparse = hooks.sparse_or_none(obj, None)
-        if sparse is not None:
-            return hooks.change_sparse(sparse, dtype, device)
-        nested = hooks.nested_or_none(obj, None)
-        if nested is None:
+        structured = import_structured(obj, None)
+        if structured is None:
             raise refusal
-        return hooks.change_nested(nested, dtype, device)
+        return structured._change(dtype, device)
     result = converted(a, obj, dtype, device, None, None)
     return obj if result is a and not import_copied(a, obj) else result
 
@@ -827,8 +810,10 @@ def as_numpy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
         `obj` is not an array, or is a list whose rows differ in length. Its elements are Python objects or have a type that
         NumPy does not have. `missing` has another type than the elements.
     BufferError
-        A copy is required and `copy` does not permit it, the host cannot read the memory, or a value is missing. The message
-        names a call that works.
+        The library does not support the device, the element type or the strides, a copy is required and `copy` does not permit
+        it, or a value is missing. The message names a call that works.
+    ImportError
+        The library is not installed.
     ValueError
         The rows of a NestedArray differ in length, or a row is missing and `missing` is not a list.
     OverflowError
@@ -858,29 +843,21 @@ def as_torch(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
 
     Parameters
     ----------
-    obj : object
-        Any object that `as_numpy` or `assparse` accepts. A tensor is returned unchanged if nothing has to change. A column
-        whose type is a list of variable length always becomes a jagged tensor, and so do lists of different lengths.
-    copy, dtype, device, missing : optional
-        As in `as_numpy`. For ``missing="mask"``, the result is a pair of tensors: values, and booleans that are True for
-        missing elements.
+    obj, copy, dtype, device, missing : optional
+        As in `as_numpy`. `obj` may be sparse.
     allow_readonly : bool, optional
         Export read-only memory, too. torch does not have read-only tensors, so the caller must not write to the result.
 
     Returns
     -------
     torch.Tensor
-        A tensor that shares the memory of `obj`, or a pair of tensors for ``missing="mask"``.
+        A pair of tensors for ``missing="mask"``. A column whose type is a list of variable length always becomes a jagged
+        tensor, and so do lists of different lengths.
 
     Raises
     ------
-    BufferError
-        torch does not support the device, the element type or the strides, the memory is read-only and `allow_readonly` is
-        False, a copy is required and `copy` does not permit it, or a value is missing. The message names a call that works.
-    ImportError
-        torch is not installed.
-    TypeError, ValueError, OverflowError
-        As in `as_numpy`.
+    BufferError, ImportError, TypeError, ValueError, OverflowError
+        As in `as_numpy`. Also if the memory is read-only and `allow_readonly` is False.
 
     Examples
     --------
@@ -916,17 +893,11 @@ def as_jax(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, 
     Returns
     -------
     jax.Array
-        Array that shares the memory of `obj`, unless `copy` permits a copy.
 
     Raises
     ------
-    BufferError
-        jax does not support the device or the element type, or a copy is required and `copy` does not permit it, or a value is
-        missing. 64-bit types require ``jax_enable_x64``. The message names a call that works.
-    ImportError
-        jax is not installed.
-    TypeError, ValueError, OverflowError
-        As in `as_numpy`.
+    BufferError, ImportError, TypeError, ValueError, OverflowError
+        As in `as_numpy`. 64-bit types require ``jax_enable_x64``.
 
     Examples
     --------
@@ -957,17 +928,11 @@ def as_cupy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     Returns
     -------
     cupy.ndarray
-        Array that shares the memory of `obj`, unless `copy` permits a copy.
 
     Raises
     ------
-    BufferError
-        CUDA kernels cannot access the memory and `copy` does not permit a copy, cupy does not support the element type, the
-        memory is read-only and `allow_readonly` is False, or a value is missing. The message names a call that works.
-    ImportError
-        cupy is not installed.
-    TypeError, ValueError, OverflowError
-        As in `as_numpy`.
+    BufferError, ImportError, TypeError, ValueError, OverflowError
+        As in `as_torch`.
 
     Examples
     --------
@@ -995,16 +960,10 @@ def as_dpnp(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     Returns
     -------
     dpnp.ndarray
-        Array that shares the memory of `obj`, unless `copy` permits a copy.
 
     Raises
     ------
-    BufferError
-        The memory is not USM and `copy` does not permit a copy, dpnp does not support the element type or the strides, or a
-        value is missing. The message names a call that works.
-    ImportError
-        dpnp is not installed.
-    TypeError, ValueError, OverflowError
+    BufferError, ImportError, TypeError, ValueError, OverflowError
         As in `as_numpy`.
 
     Examples
@@ -1035,16 +994,10 @@ def as_numba(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
     Returns
     -------
     numpy.ndarray or numba.cuda.cudadrv.devicearray.DeviceNDArray
-        Array that shares the memory of `obj`, unless `copy` permits a copy.
 
     Raises
     ------
-    BufferError
-        numba does not support the device or the element type, a copy is required and `copy` does not permit it, or a value is
-        missing. The message names a call that works.
-    ImportError
-        numba is not installed.
-    TypeError, ValueError, OverflowError
+    BufferError, ImportError, TypeError, ValueError, OverflowError
         As in `as_numpy`.
 
     Examples
@@ -1121,7 +1074,7 @@ def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow
     from arrayhub.convert import names
 
     if isinstance(to, type):
-        return hooks.to_class(obj, to, copy, dtype, device, missing, bool(allow_readonly))
+        return hooks.containers.to_class(obj, to, copy, dtype, device, missing, bool(allow_readonly))
     return convert_to_library(obj, names.library_name(to), copy, dtype, device, missing, bool(allow_readonly))
 
 
@@ -1131,7 +1084,7 @@ def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_r
         return convert_named(obj, name, copy, dtype, device, missing, allow_readonly)
     except (BufferError, TypeError, ValueError) as error:
         refusal = error
-    raise hooks.complete_refusal(refusal, obj, name)
+    raise hooks.advice.complete_refusal(refusal, obj, name)
 
 
 cdef object convert_named(object obj, str name, object copy, object dtype, object device, object missing, bint allow_readonly):
@@ -1141,7 +1094,7 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     from arrayhub.convert import names
     from arrayhub.libraries import plugins
 
-    exporter = hooks.NESTED_CONSUMERS.get(name, names.NAMED_EXPORTS.get(name))
+    exporter = hooks.nested.NESTED_CONSUMERS.get(name, names.NAMED_EXPORTS.get(name))
     if exporter is not None:
         return exporter(obj, copy=copy, dtype=dtype, device=device, missing=missing)
     emit = plugins.emitter(name)

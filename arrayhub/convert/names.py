@@ -61,7 +61,7 @@ def _as_xarray(obj: Any, copy: Copy, **request: Any) -> Any:
     xarray = sys.modules.get("xarray")
     if xarray is not None and isinstance(obj, xarray.DataArray) and not any(request.values()) and not copy:
         return obj
-    array = hooks.asarray(obj, copy=copy, **request)
+    array = hooks.functions.asarray(obj, copy=copy, **request)
     try:
         made = array.to_xarray()
     except BufferError:
@@ -74,23 +74,23 @@ def _as_xarray(obj: Any, copy: Copy, **request: Any) -> Any:
 def _as_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
     if missing is not None:
         raise ValueError("convert: sparse arrays do not have missing values; accepted: missing=None")
-    return hooks.assparse(obj, copy=copy, dtype=dtype, device=device)
+    return hooks.sparse.assparse(obj, copy=copy, dtype=dtype, device=device)
 
 
 def _as_usm_array(obj: Any, **request: Any) -> Any:
-    return hooks.asarray(obj, **request)
+    return hooks.functions.asarray(obj, **request)
 
 
 def _as_nested(obj: Any, **request: Any) -> Any:
-    return hooks.asnested(obj, **request)
+    return hooks.nested.asnested(obj, **request)
 
 
 def _as_scipy(obj: Any, **request: Any) -> Any:
-    return hooks.SPARSE_CONSUMERS["scipy"](obj, **request)
+    return hooks.sparse.SPARSE_CONSUMERS["scipy"](obj, **request)
 
 
 def _as_pydata_sparse(obj: Any, **request: Any) -> Any:
-    return hooks.SPARSE_CONSUMERS["pydata_sparse"](obj, **request)
+    return hooks.sparse.SPARSE_CONSUMERS["pydata_sparse"](obj, **request)
 
 
 # Exports of `convert` to libraries without an exporter in the table of libraries.

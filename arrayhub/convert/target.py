@@ -110,7 +110,7 @@ class Target:
                 given = self._move(given, call, moves, advice)
         elif not moves and ((place != CPU and (found is None or not found.host)) or library in _NEEDED):
             _check_place(given, library, call, advice)
-        if library in hooks.NESTED_CONSUMERS and getattr(cls or type(model), "__name__", "") != "Tensor":
+        if library in hooks.nested.NESTED_CONSUMERS and getattr(cls or type(model), "__name__", "") != "Tensor":
             _check_dimensions(given, call, library)
         if cls is None and model is not None and maker_of(type(model)) is not None:
             cls = class_like(model, partial(_has_columns, given))
@@ -139,7 +139,7 @@ class Target:
         cls = self.cls if self.cls is not None else type(self.model)
         sparse_class = cls if sparse_library(cls) is not None else None
         device = self.device if move else None
-        return hooks.sparse_like(call, obj, self.library, self.device, copy, dtype, device, sparse_class)
+        return hooks.sparse.convert_like(call, obj, self.library, self.device, copy, dtype, device, sparse_class)
 
     def _wrap(self, obj: Any, copy: Copy, missing: Any) -> Any:
         """Return `obj` as an object of xarray. Its data belongs to the library of the data of the model."""
@@ -153,10 +153,10 @@ class Target:
     def asarray(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None) -> Any:
         """Return `obj` as a USMArray, NestedArray or SparseArray on the device."""
         if sparse_library(obj) is not None:
-            return hooks.sparse_like(call, obj, OWN, self.device, copy, dtype)
+            return hooks.sparse.convert_like(call, obj, OWN, self.device, copy, dtype)
         array = obj if dtype is None else self._cast(obj, call, copy, dtype, None)
         if self.library == NESTED:
-            return hooks.asnested(array, copy=copy)
+            return hooks.nested.asnested(array, copy=copy)
         array = array_or_nested(array, copy)
         if copy is True and array is obj:
             array = asarray(array, copy=True)
@@ -272,7 +272,7 @@ def array_or_nested(obj: Any, copy: Copy) -> Any:
     except (BufferError, TypeError) as error:
         refusal = error
     try:
-        return hooks.asnested(obj, copy=copy)
+        return hooks.nested.asnested(obj, copy=copy)
     except (BufferError, TypeError, ValueError):
         raise refusal from None
 
@@ -326,7 +326,7 @@ def device_of(obj: Any) -> Device:
     if array is not None:
         device = array.device
     elif sparse_library(obj) is not None:
-        device = hooks.sparse_device_of(obj) or CPU
+        device = hooks.sparse.device_of(obj) or CPU
     else:
         try:
             device = Device(tuple(obj.__dlpack_device__()))
@@ -342,7 +342,7 @@ def device_of(obj: Any) -> Device:
 def _device_of_columns(obj: Any) -> Device:
     """Return the device of Arrow columns, and the host for arrays without memory, such as traced arrays."""
     try:
-        device: Device = hooks.asnested(obj).device if hasattr(type(obj), "__arrow_c_device_array__") else CPU
+        device: Device = hooks.nested.asnested(obj).device if hasattr(type(obj), "__arrow_c_device_array__") else CPU
     except PASSES_ON:
         raise
     except Exception:
@@ -405,7 +405,7 @@ def type_row(cls: type, generation: int) -> ArrayType | None:
     if not (speaks or wraps or (refused and row.root not in BUILT_IN) or _resembles_array(cls)):
         return None
     library = library_of_type(cls)
-    container = maker_of(cls) is not None or library in (*hooks.NESTED_CONSUMERS, *plugins.emitting())
+    container = maker_of(cls) is not None or library in (*hooks.nested.NESTED_CONSUMERS, *plugins.emitting())
     owner = None if library is None else _owner(cls, library, refused or (wraps and not container))
     refused = refused or not (speaks or wraps)
     return ArrayType(library or "numpy", owner, None, wraps and not container, refused, library in _HOST_ONLY)

@@ -70,12 +70,10 @@ def check(obj: Any, /) -> list[str]:
     if not found and stream:
         array_besides(obj, "check")
     if not found:
-        sparse: list[str] | None = hooks.check_sparse(obj)
-        if sparse is not None:
-            return sparse
-        faults: list[str] | None = hooks.check_nested(obj, texts)
-        if faults is not None:
-            return faults
+        for folder in (hooks.sparse, hooks.nested):
+            faults: list[str] | None = folder.find_faults(obj, texts)
+            if faults is not None:
+                return faults
         _explain_no_interface(obj, texts)
     return [*texts, *_disagreements(found)]
 

@@ -61,7 +61,7 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
     """
     if to is not None:
         to = library_name(to, "explain")
-    name, source = type_name(type(obj)), hooks.import_source(obj)
+    name, source = type_name(type(obj)), hooks.advice.import_source(obj)
     array = source.array if isinstance(source.array, USMArray) and not source.copied else None
     stream = attempt(unread, obj)[0]
     taken, why, summary = None, source.copied, "" if array is not None else source.summary
@@ -81,7 +81,7 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
         used = Offer("arrow" if source.array is obj else source.array.protocol, True, summary)
         offers = _with(used, offers, not wrappers.unwraps(type(obj)))
     consumers = (to,) if to is not None else source.consumers
-    verdicts = tuple(hooks.advise(obj, consumer, source) for consumer in consumers)
+    verdicts = tuple(hooks.advice.advise(obj, consumer, source) for consumer in consumers)
     facts = tuple(_facts(array)) if array is not None else source.facts
     call = verdicts[0].call if to is not None else _shortest_call(source, stream, verdicts)
     verdicts = tuple(replace(v, call="") if v.verdict in (ZERO_COPY, COPY) else v for v in verdicts)

@@ -7,7 +7,7 @@ from typing import Any
 from arrayhub._core.descriptor import MemoryBlock
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import SparseParts, asarray
+from arrayhub.convert.functions import asarray
 from arrayhub.inspection.datashape import TYPENUMS, type_of
 from arrayhub.inspection.unread import array_besides, refuse_copies
 
@@ -47,13 +47,7 @@ def debug_repr(obj: Any, /) -> str:
     """
     obj = _imported(obj, "debug_repr")
     refcount = shared(sys.getrefcount(obj))  # before the next call, because its arguments may be references too
-    if issubclass(type(obj), SparseParts):
-        lines = hooks.lines_of_sparse(obj, refcount)
-    elif issubclass(type(obj), USMArray):
-        lines = _lines(obj, refcount)
-    else:
-        lines = hooks.lines_of_nested(obj, refcount)
-    return "\n".join(["------ array", *lines, "------"])
+    return "\n".join(["------ array", *obj._describe(refcount), "------"])
 
 
 def _imported(obj: Any, function: str) -> Any:
@@ -64,12 +58,12 @@ def _imported(obj: Any, function: str) -> Any:
     try:
         return asarray(obj)
     except (BufferError, TypeError) as error:
-        nested = hooks.sparse_view(obj)
-        nested = hooks.nested_view(obj) if nested is None else nested
-        if nested is None:
-            refuse_copies(obj, function, error)
-            raise
-        return nested
+        for folder in (hooks.sparse, hooks.nested):
+            view = folder.view_of(obj)
+            if view is not None:
+                return view
+        refuse_copies(obj, function, error)
+        raise
 
 
 def shared(counted: int) -> int:
@@ -93,7 +87,8 @@ def head_lines(array: Any, refcount: int, type_lines: list[str]) -> Iterator[str
     yield f"  flags: {_FLAGS[array.access]}"
 
 
-def _lines(array: USMArray, refcount: int) -> Iterator[str]:
+def lines_of(array: USMArray, refcount: int) -> Iterator[str]:
+    """Yield the lines of `debug_repr` for a dense array, without the first and the last."""
     type_lines = [f"  pointer: {_hexadecimal(_type_pointer(array))}", f"  type: {type_of(array, symbolic=True)}"]
     yield from head_lines(array, refcount, type_lines)
     offsets = _field_offsets(array)

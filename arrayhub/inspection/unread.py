@@ -49,7 +49,7 @@ def array_besides(obj: Any, function: str) -> USMArray | None:
 
 def refuse_copies(obj: Any, function: str, error: BaseException | None) -> None:
     """Raise TypeError for an object that `asnested` copies, because `function` describes only existing memory."""
-    source = hooks.import_source(obj)
+    source = hooks.advice.import_source(obj)
     if source.copied and isinstance(source.array, (Tree, USMArray) if issubclass(type(obj), (list, tuple)) else Tree):
         raise TypeError(
             f"{function}: {show(obj)} does not have memory that asnested can view, only values to copy. Call"

@@ -35,11 +35,15 @@ from arrayhub.adapters.type_cache cimport (
 )
 from arrayhub.libraries cimport numpy
 
+from arrayhub._core import dtypes
 from arrayhub._core.descriptor import READERS
 from arrayhub._core.errors import INSTALL, root_of
 from arrayhub.libraries.numpy import check as numpy_check
+from arrayhub.libraries.dtypes import READERS as TYPE_READERS
 
 include "importers.pxi"
+
+dtypes.TYPE_READERS.update(TYPE_READERS)
 
 # If False, each known type is imported through a protocol. The modules' checks and advice still apply.
 cdef bint _fast_paths = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")

@@ -236,7 +236,7 @@ def _refuse_built_in(root: str, rows: Mapping[Any, Wrapper], emit: Any) -> None:
 @lru_cache(maxsize=1)
 def built_in_exports() -> tuple[str, ...]:
     """Return the names of the libraries that `convert` supports without a registration."""
-    return (*(row.name for row in LIBRARIES if row.call is not None), *hooks.NESTED_CONSUMERS, "xarray")
+    return (*(row.name for row in LIBRARIES if row.call is not None), *hooks.nested.NESTED_CONSUMERS, "xarray")
 
 
 def _exported_roots() -> set[str]:

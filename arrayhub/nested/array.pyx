@@ -99,7 +99,7 @@ cdef class NestedArray(Tree):
     @property
     def type(self):
         """Type : datashape of the array. ``str(x.type)`` returns text such as ``3 * var * ?string``."""
-        return hooks.nested_type(self)
+        return hooks.nested.nested_type(self)
 
     @property
     def offsets(self):
@@ -314,7 +314,7 @@ cdef class NestedArray(Tree):
     @property
     def picture(self):
         """TextPicture : the nodes and their first elements as text. See ``arrayhub.picture``."""
-        return hooks.nested_picture_of(self)
+        return hooks.nested.picture_of(self)
 
     def _repr_html_(self):
         return self.picture._repr_html_()
@@ -327,7 +327,7 @@ cdef class NestedArray(Tree):
         A pickle of host memory contains only the bytes that the array references. From protocol 5 on, pickle can write these
         bytes out of band.
         """
-        return hooks.nested_reduce(self)
+        return hooks.nested.reduce(self)
 
     def __copy__(self):
         """Return the array itself for ``copy.copy``, because the structure of the array cannot change."""
@@ -335,11 +335,11 @@ cdef class NestedArray(Tree):
 
     def __deepcopy__(self, memo):
         """Return a copy of the referenced elements in memory of the same kind, for ``copy.deepcopy``."""
-        return hooks.nested_deep_copy(self, memo)
+        return hooks.nested.deep_copy(self, memo)
 
     def __sizeof__(self):
         """Return the size in bytes, including the buffers. dask uses the size to decide which objects to move or spill."""
-        return object.__sizeof__(self) + hooks.nested_nbytes(self)
+        return object.__sizeof__(self) + hooks.nested.nbytes(self)
 
     def __dask_tokenize__(self):
         """Return a token for dask.
@@ -347,7 +347,7 @@ cdef class NestedArray(Tree):
         In host memory, arrays with equal structure and equal bytes have equal tokens in all processes. For device memory,
         each call returns a new token.
         """
-        return hooks.nested_token(self)
+        return hooks.nested.token(self)
 
     def __eq__(self, other):
         return compare(self, other, Py_EQ, _NO_COMPARISON)
@@ -483,7 +483,7 @@ cdef class NestedArray(Tree):
         >>> arrayhub.as_numpy(arrayhub.asnested([1, None, 3]).is_null())
         array([False,  True, False])
         """
-        return hooks.is_null(self)
+        return hooks.nested.is_null(self)
 
     def fill_null(self, value):
         """Return an array with `value` in place of missing elements. Parts without missing elements are shared if possible.
@@ -516,21 +516,38 @@ cdef class NestedArray(Tree):
         >>> arrayhub.asnested([[1], None]).fill_null([]).to_list()
         [[1], []]
         """
-        return hooks.fill_null(self, value)
+        return hooks.nested.fill_null(self, value)
 
     def to_host(self):
         """Return the array if the host can read its memory, else a host copy of the elements that the array references."""
-        return hooks.nested_to_host(self)
+        return hooks.nested.to_host(self)
 
     def to_device(self, device, /):
         """Return the array if it is on `device`, else a copy on `device` of the elements that the array references."""
-        return hooks.nested_to_device(self, device)
+        return hooks.nested.to_device(self, device)
+
+    # ---------------------------------------------- the internal interface, which SparseArray and USMArray implement too
+
+    def _export(self, library, copy, allow_readonly):
+        """Return the array as an array of a library, which is dense unless the library has nested arrays."""
+        return hooks.nested.export(self, library, copy, allow_readonly)
+
+    def _change(self, dtype, device):
+        """Return an array whose numbers have the type `dtype`, on `device`, or the array itself if nothing changes."""
+        return hooks.nested.change(self, dtype, device)
+
+    def _is_on_host(self):
+        return is_on_host(self)
+
+    def _describe(self, refcount):
+        """Return the lines of `debug_repr`."""
+        return hooks.nested.lines_of(self, refcount)
 
     # --------------------------------------------------------------------------------------------------- protocols
 
     def __array__(self, dtype=None, copy=None):
         """Return an ndarray for NumPy. Errors are those of `arrayhub.as_numpy`, with TypeError instead of BufferError."""
-        return hooks.nested_array_method(self, dtype, copy)
+        return hooks.nested.for_array_method(self, dtype, copy)
 
     @property
     def __arrow_c_schema__(self):
@@ -541,7 +558,7 @@ cdef class NestedArray(Tree):
         """Method for ``pyarrow.array(x)`` of a chunked array, which returns a ``pyarrow.ChunkedArray``."""
         if not has(self, CHUNKS):
             raise AttributeError("__arrow_array__: only chunked arrays have this method; use __arrow_c_array__")
-        return partial(hooks.chunks_to_arrow, self)
+        return partial(hooks.nested.chunks_to_arrow, self)
 
     # With the argument ``requested_schema`` of the following methods, a consumer can request int64 offsets or string views.
 
@@ -570,4 +587,4 @@ cdef str _NO_COMPARISON = (
 
 def _conformed(node, described):
     """Conform a node to a requested schema if the host can read the node. Arrow allows a producer to ignore the request."""
-    return hooks.conform(node, described) if is_on_host(node) else node
+    return hooks.nested.conform(node, described) if is_on_host(node) else node

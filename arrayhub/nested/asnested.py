@@ -105,7 +105,7 @@ def asnested(
     """
     if missing is not None:
         export = partial(asnested, dtype=dtype, device=device)
-        return hooks.with_value(obj, export, missing, copy, "arrayhub")  # type: ignore[no-any-return]
+        return hooks.nested.with_value(obj, export, missing, copy, "arrayhub")  # type: ignore[no-any-return]
     x = _asnested(obj, copy)
     return x if dtype is None and device is None else change(x, dtype, device)
 
@@ -187,7 +187,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | N
 def _nested_import_of(obj: Any) -> str:
     """Return the call that imports a table, or "" if it is a NestedArray or `asnested` refuses it."""
     own = issubclass(type(obj), NestedArray)
-    return "" if own or hooks.import_source(obj).array is None else "arrayhub.asnested(x)"
+    return "" if own or hooks.advice.import_source(obj).array is None else "arrayhub.asnested(x)"
 
 
 def has_variable_length(node: NestedArray) -> bool:

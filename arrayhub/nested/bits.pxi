@@ -73,7 +73,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
         return part
     check_bits(validity, bit, part.length)
     if has(part, NO_BITMAP):
-        return hooks.covered_without_bitmap(part, validity, bit)
+        return hooks.nested.covered_without_bitmap(part, validity, bit)
     if has(part, BIT_PACKED) and bit != part.bit:     # a node has a single bit offset for its content and its bitmap
         part = with_validity(flat(unpacked(part)), part)
     if part.validity is not None and count_nulls(part):

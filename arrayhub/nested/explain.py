@@ -72,7 +72,7 @@ def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
 # ------------------------------------------------------------------------------------------------------------ check
 
 
-def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
+def find_faults(obj: Any, texts: list[str]) -> list[str] | None:
     """Check the offsets, views, indices and strings of nested data. Return `texts` and the first fault of each node.
 
     `texts` contains messages about the object's interfaces. For a NestedArray, `texts` is omitted, because the

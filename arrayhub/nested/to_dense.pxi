@@ -62,7 +62,7 @@ cdef object densified(object node, bint copy):
                 "to_dense", "the fields are separate arrays, which a copy stores as a matrix of rows by columns",
                 call="x.to_dense(copy=True)",
             )
-        dense = <Descriptor> hooks.nested_matrix(t)
+        dense = <Descriptor> hooks.nested.from_record(t)
         dense.flags_ |= COPIED
         return dense
     if has(t, ALL_MISSING):
@@ -70,7 +70,7 @@ cdef object densified(object node, bint copy):
     if has(t, RUNS):
         if not copy:
             raise Refusal("to_dense", "the elements are run-end encoded", call="x.to_dense(copy=True)")
-        return densified(hooks.nested_decoded(t, "to_dense"), copy)
+        return densified(hooks.nested.decoded(t, "to_dense"), copy)
     if has(t, TYPES):
         raise Refusal("to_dense", "the elements have several types",
                       "x.children, which have one type each, or x.to_list()")
@@ -90,7 +90,7 @@ cdef object densified(object node, bint copy):
                                "x.to_list()")
         if has(t, SIZES) and width and start_of_row(t, k) != start + k * width:
             if copy:
-                return copied(hooks.concatenate([t]))
+                return copied(hooks.nested.concatenate([t]))
             raise Refusal("to_dense", f"row {k} does not follow row {k - 1} in memory", call="x.to_dense(copy=True)")
     dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
     return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
@@ -103,7 +103,7 @@ cdef object densified_chunks(Tree t, bint copy):
         return densified(one, copy)
     if not copy:
         raise Refusal("to_dense", f"the array has {len(t.parts)} chunks", "one", "x.to_dense(copy=True)")
-    return copied(hooks.concatenate([t]))
+    return copied(hooks.nested.concatenate([t]))
 
 
 cdef object copied(object node):

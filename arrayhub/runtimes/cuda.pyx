@@ -34,7 +34,7 @@ from arrayhub._core.runtime cimport Runtime, runtime_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 
 from arrayhub._core.descriptor import IN_MESSAGES
-from arrayhub._core.errors import interface_error, needed, show
+from arrayhub._core.errors import INSTEAD, NO_CUDA_DEVICE, interface_error, needed, show
 
 _NAMES = (
     "cuInit", "cuGetErrorName", "cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetAttribute", "cuPointerGetAttributes",
@@ -770,3 +770,11 @@ cdef int _register() except -1:
 
 
 _register()
+
+
+def instead_of_cupy():
+    """Return why installing cupy would not help, and the call for host memory. Return "" if the machine has a CUDA device."""
+    return "" if has_device() else f"{NO_CUDA_DEVICE}. For host memory, call arrayhub.as_numpy(x)"
+
+
+INSTEAD["cupy"] = instead_of_cupy

@@ -53,7 +53,7 @@ class SharedSegment:
         self.bytes = np.memmap(path, np.uint8, "r+" if writable else "r")
         self.address = self.bytes.ctypes.data  # not __array_interface__, in which NumPy crashes if memory is exhausted
         _live.add(self)
-        hooks.register_reduction()
+        hooks.transport.register_reduction()
 
     @property
     def base(self) -> np.memmap[Any, np.dtype[np.uint8]] | None:

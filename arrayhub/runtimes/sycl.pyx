@@ -41,7 +41,7 @@ from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
 
 from arrayhub import sycl_runtime
-from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device
+from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device, register_block_of_usm
 from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
 
 include "usm_extent.pxi"
@@ -332,6 +332,9 @@ cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
 def block_of_usm(Descriptor a not None):
     """Create the memory block of `a`: the complete Memory object, or for another owner, the bytes that `a` covers."""
     return block_of_memory(a.base_) if is_memory(a.base_) else block_of_reach(a)
+
+
+register_block_of_usm(block_of_usm)
 
 
 cdef int usm_type_of(void* pointer, object queue) except -1:

@@ -1,10 +1,12 @@
 """The class `SparseArray`: sparse arrays in the formats coo, csr, csc, bsr and bsc, stored as flat arrays."""
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import Device
 from arrayhub._core.errors import Refusal
 from arrayhub._core.hooks import hooks
@@ -14,8 +16,8 @@ from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.sparse.conversion import to_dense, to_format
 from arrayhub.sparse.formats import FORMATS, row_of
 from arrayhub.sparse.picture import picture_of
-from arrayhub.sparse.to_device import copied, to_device, to_host
-from arrayhub.sparse.validation import CANONICAL, NOT_CANONICAL, SEEN, is_canonical, structure_of
+from arrayhub.sparse.to_device import change, copied, to_device, to_host
+from arrayhub.sparse.validation import CANONICAL, NOT_CANONICAL, SEEN, is_canonical, is_on_host, structure_of
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.
 _ELSEWHERE = {
@@ -226,9 +228,28 @@ class SparseArray(SparseParts):
         found: SparseArray = copied(self)
         return found
 
+    # The internal interface, which NestedArray and USMArray implement too.
+
+    def _export(self, library: str, copy: Copy, allow_readonly: bool) -> Any:
+        """Return a sparse array of a library."""
+        return hooks.sparse.export(self, library, copy, allow_readonly)
+
+    def _change(self, dtype: Any, device: Any) -> "SparseArray":
+        """Return an array with values of `dtype` on `device`, or the array itself if nothing changes."""
+        found: SparseArray = change(self, dtype, device)
+        return found
+
+    def _is_on_host(self) -> bool:
+        return is_on_host(self)
+
+    def _describe(self, refcount: int) -> Iterator[str]:
+        """Return the lines of `debug_repr`."""
+        found: Iterator[str] = hooks.sparse.lines_of(self, refcount)
+        return found
+
     def __reduce__(self) -> Any:
         """Return the state for pickle. From protocol 5 on, pickle can write the bytes of each part out of band."""
-        return hooks.sparse_reduce(self)
+        return hooks.sparse.reduce(self)
 
     def __copy__(self) -> "SparseArray":
         """Return the array itself for ``copy.copy``, because a shallow copy shares all parts anyway."""
@@ -236,7 +257,7 @@ class SparseArray(SparseParts):
 
     def __deepcopy__(self, memo: Any) -> "SparseArray":
         """Return an array with a copy of each part in memory of the same kind, for ``copy.deepcopy``."""
-        found: SparseArray = hooks.sparse_deep_copy(self, memo)
+        found: SparseArray = hooks.sparse.deep_copy(self, memo)
         return found
 
     def __sizeof__(self) -> int:
@@ -248,7 +269,7 @@ class SparseArray(SparseParts):
 
     def __dask_tokenize__(self) -> Any:
         """Return a token for dask. Host-readable arrays with equal parts have equal tokens, in every process."""
-        return hooks.sparse_token(self)
+        return hooks.sparse.token(self)
 
     @property
     def picture(self) -> TextPicture:

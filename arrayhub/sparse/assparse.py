@@ -5,13 +5,12 @@ from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import Refusal, name_of_type, root_of, show
-from arrayhub._core.hooks import hooks
 from arrayhub.convert.functions import SparseParts
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.sparse_types import sparse_module
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.libraries import LIBRARIES
-from arrayhub.sparse.to_device import copied, moved, to_device, to_host
+from arrayhub.sparse.to_device import copied, moved
 from arrayhub.sparse.validation import TRUSTED, is_on_host
 
 
@@ -60,7 +59,7 @@ def assparse(
     torch.sparse_csr
     """
     if dtype is not None or device is not None:
-        changed = hooks.change_sparse(obj, dtype, device)
+        changed = change(obj, dtype, device)
         return assparse(changed, copy=copy if changed is obj else None, validate=validate)
     copy = check_copy(copy, "assparse")
     x = sparse_or_none(obj, copy)
@@ -135,28 +134,23 @@ def _itself(obj: Any, copy: Copy) -> SparseArray:
     return found
 
 
-def to_host_as(obj: Any, copy: Copy, out: Any) -> SparseArray:
-    """Return a sparse object in host memory, for `arrayhub.to_host`."""
+def change(obj: Any, dtype: Any, device: Any) -> Any:
+    """Return a sparse object with values of `dtype` on `device`, or `obj` itself if nothing changes."""
+    x = assparse(obj, copy=None)
+    changed = x._change(dtype, device)
+    return obj if changed is x else changed
+
+
+def relocate(call: str, obj: Any, device: Any, copy: Copy, out: Any) -> SparseArray:
+    """Return a sparse object on a device, or in host memory if `device` is None.
+
+    `call` is the name of the public function, `to_host` or `to_device`.
+    """
     if out is not None:
-        raise TypeError(f"to_host: out is {show(out)}; accepted for sparse arrays: None")
+        raise TypeError(f"{call}: out is {show(out)}; accepted for sparse arrays: None")
     x = assparse(obj)
-    if check_copy(copy, "to_host") is False and not is_on_host(x):
-        raise Refusal("to_host", f"the memory is on {x.device}, and copy=False forbids a copy")
-    return _allowed(x, to_host(x), "to_host", copy)
-
-
-def to_device_as(obj: Any, device: Any, copy: Copy, out: Any) -> SparseArray:
-    """Return a sparse object on a device, for `arrayhub.to_device`."""
-    if out is not None:
-        raise TypeError(f"to_device: out is {show(out)}; accepted for sparse arrays: None")
-    x = assparse(obj)
-    if check_copy(copy, "to_device") is False and x.device != device:
-        raise Refusal("to_device", f"the memory is on {x.device}, and copy=False forbids a copy")
-    return _allowed(x, to_device(x, device), "to_device", copy)
-
-
-def _allowed(x: SparseArray, found: SparseArray, call: str, copy: Copy) -> SparseArray:
-    """Return `found`, or a copy of it if ``copy=True`` and `found` is `x` itself."""
-    if found is x:
-        return copied(x) if check_copy(copy, call) else x
-    return found
+    stays = is_on_host(x) if device is None else x.device == device
+    if check_copy(copy, call) is False and not stays:
+        raise Refusal(call, f"the memory is on {x.device}, and copy=False forbids a copy")
+    moved_array = x.to_host() if device is None else x.to_device(device)
+    return x.copy() if moved_array is x and copy else moved_array

@@ -51,10 +51,10 @@ def lines_of(x: SparseArray, refcount: int) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------------------ check
 
 
-def check_sparse(obj: Any) -> list[str] | None:
+def find_faults(obj: Any, texts: list[str]) -> list[str] | None:
     """Return a list with the first error in the parts or indices, if any. Return None if `obj` is not sparse.
 
-    Indices on a device are copied to the host for the check.
+    Indices on a device are copied to the host for the check. `texts`, the messages about interfaces, are not repeated.
     """
     try:
         x = sparse_or_none(obj)

@@ -7,7 +7,7 @@ from arrayhub._core.errors import Refusal, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.names import sparse_library
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.assparse import assparse
+from arrayhub.sparse.assparse import assparse, change
 from arrayhub.sparse.libraries import RULES
 from arrayhub.sparse.rules import conform
 from arrayhub.sparse.to_device import copied_besides
@@ -57,7 +57,7 @@ def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any 
             return given.copy() if copy else given
         return give_any(given, "scipy", copy)
     except (BufferError, TypeError, ValueError) as error:
-        raise hooks.complete_refusal(error, obj, "scipy")  # noqa: B904
+        raise hooks.advice.complete_refusal(error, obj, "scipy")  # noqa: B904
 
 
 def _as_pydata_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
@@ -72,7 +72,7 @@ def _changed(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any, call: 
         raise ValueError(f"{call}: missing is {show(missing)}; accepted: None, as sparse arrays lack missing values")
     if dtype is None and device is None:
         return obj, copy
-    changed = hooks.change_sparse(obj, dtype, device)
+    changed = change(obj, dtype, device)
     return changed, copy if changed is obj else None
 
 

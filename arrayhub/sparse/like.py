@@ -4,14 +4,12 @@ from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
-from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import Refusal
-from arrayhub.convert.functions import asarray
 from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse, sparse_or_none
 from arrayhub.sparse.export import give_any
-from arrayhub.sparse.validation import SEEN
+from arrayhub.sparse.to_device import cast
 
 # For a dense model of the first library, `like` returns a sparse array of the second library.
 _SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
@@ -25,7 +23,7 @@ def device_of(model: Any) -> Device | None:
     return None if x is None else x.device
 
 
-def sparse_like(
+def convert_like(
     call: str,
     obj: Any,
     library: str,
@@ -51,7 +49,7 @@ def sparse_like(
         return obj
     x = assparse(obj, copy=None if copy else copy)
     if dtype is not None:
-        x = _cast(x, dtype)
+        x = cast(x, dtype)
     if target is not None and x.device != target:
         if device is None and copy is False:
             raise Refusal(
@@ -61,15 +59,6 @@ def sparse_like(
     if library == SPARSE:
         return assparse(x, copy=copy)
     return give_any(x, library, copy, matrix=cls is not None and _is_matrix(cls))
-
-
-def change(obj: Any, dtype: Any, device: Any) -> Any:
-    """Return a sparse object with values of `dtype` on `device`, or `obj` itself if nothing changes."""
-    x = assparse(obj, copy=None)
-    changed = x if dtype is None or satisfies(x.dtype, requested_dtype(dtype)) else _cast(x, dtype)
-    if device is not None and changed.device != Device(device):
-        changed = changed.to_device(device)
-    return obj if changed is x else changed
 
 
 def _is_of(obj: Any, library: str, cls: type | None) -> bool:
@@ -85,11 +74,3 @@ def _is_of(obj: Any, library: str, cls: type | None) -> bool:
 def _is_matrix(cls: type) -> bool:
     """Return whether a type is one of SciPy's matrices, whose operators differ from those of arrays."""
     return any(base.__name__ == "spmatrix" for base in cls.__mro__)
-
-
-def _cast(x: Any, dtype: Any) -> Any:
-    """Return `x` with its values cast to `dtype`."""
-    data = asarray(x.data, dtype=dtype)
-    facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, coords=x._coords, coords_array=x.coords_array)
-    facts["state"] = x._state & SEEN
-    return type(x)(x.format, x.shape, data, x.indices, x.indptr, **facts)

@@ -1,12 +1,13 @@
-"""Copy sparse arrays to another device. Each part is copied once."""
+"""Copy sparse arrays to another device, or with another type of the values. Each part is copied once."""
 
 from collections.abc import Callable
 from typing import Any
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import SparseParts
+from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.runtimes.sycl import named_queue
 from arrayhub.sparse.validation import SEEN, is_on_host, structure_of
 
@@ -33,6 +34,20 @@ def to_device(x: Any, device: Any) -> Any:
     if target == x.device and named_queue(device) is None:
         return x
     return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(device))
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """Return a sparse array with its values cast to `dtype`."""
+    facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, coords=x._coords, coords_array=x.coords_array)
+    facts["state"] = x._state & SEEN
+    return type(x)(x.format, x.shape, asarray(x.data, dtype=dtype), x.indices, x.indptr, **facts)
+
+
+def change(x: Any, dtype: Any, device: Any) -> Any:
+    """Return a sparse array with values of `dtype` on `device`, or `x` itself if nothing changes."""
+    if dtype is not None and not satisfies(x.dtype, requested_dtype(dtype)):
+        x = cast(x, dtype)
+    return x if device is None or x.device == Device(device) else x.to_device(device)
 
 
 def copied(x: SparseParts) -> Any:

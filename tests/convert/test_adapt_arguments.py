@@ -437,6 +437,31 @@ def test_out_that_cannot_be_viewed_raises(name, copy):
         call(values, out=[out, out])
 
 
+VIEWS = {"torch": ["numpy"], "xarray": ["numpy", "strided"], "awkward": ["numpy", "strided"]}
+
+
+@pytest.mark.parametrize("to", ["arrow", "awkward", "jax", "pandas", "polars", "torch", "xarray"])
+@pytest.mark.parametrize("copy", [None, True, False])
+@pytest.mark.parametrize("name", ["numpy", "strided", "read-only"])
+def test_out_is_a_view_or_an_error_for_every_library(to, copy, name):
+    """Functions of these libraries would write to a copy, or could not write at all."""
+    pytest.importorskip({"arrow": "pyarrow"}.get(to, to))
+    given = np.zeros(4)[::-2] if name == "strided" else np.zeros(2)
+    given.flags.writeable = name != "read-only"
+
+    @ah.adapt(to, copy=copy)
+    def double(x, out):
+        view = ah.asarray(out)
+        assert view.flags.writeable and view.ptr == ah.asarray(given).ptr
+        return 1
+
+    if name in VIEWS.get(to, ()):
+        assert double(np.ones(2), out=given) == 1
+    else:
+        with pytest.raises(REFUSALS, match="^double: out: "):
+            double(np.ones(2), out=given)
+
+
 COPIED = {
     **{name: NOT_WRITABLE[name] for name in ("frame of two types", "chunks", "list", "polars", "arrow", "jax")},
     "booleans": lambda: pytest.importorskip("polars").Series([True, False]),

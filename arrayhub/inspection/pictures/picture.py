@@ -203,7 +203,7 @@ def picture(
                 f"picture: {show(obj)} is given with numbers; accepted: an array alone, or a shape such as x.shape with"
                 " numbers"
             )
-        sparse = hooks.sparse_or_none(obj)
+        sparse = hooks.sparse.import_or_none(obj)
         drawn: Picture | TextPicture = (array_or_nested(obj) if sparse is None else sparse).picture
         return drawn
     lengths = _integers("shape", obj, least=0)

@@ -81,7 +81,7 @@ def as_arrow(
     """
     if missing is not None:
         export_filled = partial(as_arrow, dtype=dtype, device=device, extension=extension)
-        return hooks.with_value(obj, export_filled, missing, copy, "arrow")
+        return hooks.nested.with_value(obj, export_filled, missing, copy, "arrow")
     pyarrow = needed("pyarrow", "to create its arrays")
     is_own = isinstance(obj, (pyarrow.Array, pyarrow.ChunkedArray)) and dtype is None and device is None
     if is_own and not check_copy(copy, "as_arrow"):

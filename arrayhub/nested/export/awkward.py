@@ -93,7 +93,7 @@ def as_awkward(
     awkward = needed("awkward", "to create its arrays")
     obj = without_index(obj)
     if missing is not None:
-        return hooks.with_value(obj, partial(as_awkward, dtype=dtype, device=device), missing, copy, "awkward")
+        return hooks.nested.with_value(obj, partial(as_awkward, dtype=dtype, device=device), missing, copy, "awkward")
     if dtype is None and device is None and isinstance(obj, awkward.Array):
         return awkward.copy(obj) if check_copy(copy, "as_awkward") else obj
     return export("as_awkward", partial(_to_awkward, obj=obj, copy=copy), obj, copy, dtype, device)

@@ -11,7 +11,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import type_name
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
-from arrayhub.convert.functions import as_torch
+from arrayhub.convert.functions import as_torch, convert
 from arrayhub.nested.array import (
     NestedArray,
     check_names,
@@ -56,6 +56,15 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
             records[key] = column
         return records
     return dense_as_numpy(dense_for(x, copy, "numpy", name), copy=copy)
+
+
+def export(x: NestedArray, library: str, copy: bool | None, allow_readonly: bool) -> Any:
+    """Return a node as an array of a library of dense arrays, for the ``as_*`` functions."""
+    if library == "numpy":
+        return numpy_from(x, copy)
+    if library == "torch":
+        return torch_from(x, copy, allow_readonly)
+    return convert(dense_for(x, copy, library), library, copy=copy, allow_readonly=allow_readonly)
 
 
 def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") -> Any:
@@ -104,7 +113,7 @@ def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
     try:
         array = numpy_from(x, bool(copy))
     except BufferError as error:
-        raise TypeRefusal("numpy", reason_of(error), call=hooks.advise(x, "numpy").call) from error
+        raise TypeRefusal("numpy", reason_of(error), call=hooks.advice.advise(x, "numpy").call) from error
     return array if dtype is None else array.astype(dtype, copy=False)
 
 

@@ -92,7 +92,7 @@ def as_pandas(
     name = name_of(obj)
     if missing is not None:
         export_filled = partial(as_pandas, dtype=dtype, device=device)
-        made = hooks.with_value(without_index(obj), export_filled, missing, copy, "pandas")
+        made = hooks.nested.with_value(without_index(obj), export_filled, missing, copy, "pandas")
         if isinstance(obj, (pandas.Series, pandas.DataFrame)):
             made.index = obj.index
         if isinstance(obj, pandas.DataFrame):

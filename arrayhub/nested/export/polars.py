@@ -87,7 +87,7 @@ def as_polars(
         return obj
     if missing is not None:
         export_filled = partial(as_polars, dtype=dtype, device=device)
-        made = hooks.with_value(without_index(obj), export_filled, missing, copy, "polars")
+        made = hooks.nested.with_value(without_index(obj), export_filled, missing, copy, "polars")
     else:
         made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device)
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made

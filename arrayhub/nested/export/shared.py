@@ -32,8 +32,8 @@ def export(call: str, emit: Emit, obj: Any, copy: Copy, dtype: Any = None, devic
         return _export_once(given, call, emit, copy)
     except (BufferError, TypeError, ValueError) as error:
         if not isinstance(error, TypeError) or sparse_library(obj) is None:
-            raise hooks.complete_refusal(error, obj, library)  # noqa: B904
-    return hooks.give_sparse(obj, library)  # raises the error for libraries without sparse arrays
+            raise hooks.advice.complete_refusal(error, obj, library)  # noqa: B904
+    return hooks.sparse.export(obj, library)  # raises the error for libraries without sparse arrays
 
 
 def _export_once(obj: Any, call: str, emit: Emit, copy: Copy) -> Any:

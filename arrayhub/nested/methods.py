@@ -1,0 +1,61 @@
+"""Functions of this folder that lower layers and the class NestedArray call through `_core/hooks`.
+
+`sparse/methods` has the same functions for sparse arrays: import, export, change, copies, pickles and descriptions.
+"""
+
+from arrayhub.nested.asnested import asnested, dense_copy
+from arrayhub.nested.asnested import nested_or_none as import_or_none
+from arrayhub.nested.concatenate import concatenate
+from arrayhub.nested.conform import change, conform
+from arrayhub.nested.explain import find_faults, lines_of, view_of
+from arrayhub.nested.export import NESTED_CONSUMERS
+from arrayhub.nested.export.arrow import chunks_to_arrow
+from arrayhub.nested.export.dense import export, for_array_method
+from arrayhub.nested.matrix import from_record
+from arrayhub.nested.missing import (
+    covered_without_bitmap,
+    fill_null,
+    has_missing,
+    has_numbers,
+    is_null,
+    resolve_missing,
+    with_value,
+)
+from arrayhub.nested.pickling import deep_copy, nbytes, reduce, token
+from arrayhub.nested.picture import picture_of
+from arrayhub.nested.runs import decoded
+from arrayhub.nested.to_device import to_device, to_host
+from arrayhub.nested.types import nested_type
+
+__all__ = [
+    "NESTED_CONSUMERS",
+    "asnested",
+    "change",
+    "chunks_to_arrow",
+    "concatenate",
+    "conform",
+    "covered_without_bitmap",
+    "decoded",
+    "deep_copy",
+    "dense_copy",
+    "export",
+    "fill_null",
+    "find_faults",
+    "for_array_method",
+    "from_record",
+    "has_missing",
+    "has_numbers",
+    "import_or_none",
+    "is_null",
+    "lines_of",
+    "nbytes",
+    "nested_type",
+    "picture_of",
+    "reduce",
+    "resolve_missing",
+    "to_device",
+    "to_host",
+    "token",
+    "view_of",
+    "with_value",
+]
