@@ -260,6 +260,7 @@ OPTIONS = {
     "interpolator": lambda: pytest.importorskip("scipy.interpolate").interp1d([0, 1], [0, 1]),
     "Timestamp": lambda: pytest.importorskip("pandas").Timestamp("2020"),
     "Interval": lambda: pytest.importorskip("pandas").Interval(0, 1),
+    "CategoricalDtype": lambda: pytest.importorskip("pandas").CategoricalDtype(),
     "DataType": lambda: pytest.importorskip("pyarrow").int64(),
     "Schema": lambda: pytest.importorskip("pyarrow").schema([]),
     "Expr": lambda: pytest.importorskip("polars").col("a"),
