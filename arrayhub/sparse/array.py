@@ -1,22 +1,25 @@
 """The class `SparseArray`: sparse arrays in the formats coo, csr, csc, bsr and bsc, stored as flat arrays."""
 
+import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from arrayhub import transfer
 from arrayhub._core.copying import Copy
-from arrayhub._core.descriptor import Device
+from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import Refusal
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import SparseParts
+from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.pictures.picture import TextPicture
+from arrayhub.runtimes.sycl import named_queue
 from arrayhub.sparse.conversion import to_dense, to_format
 from arrayhub.sparse.formats import FORMATS, row_of
 from arrayhub.sparse.picture import picture_of
-from arrayhub.sparse.to_device import change, copied, to_device, to_host
 from arrayhub.sparse.validation import CANONICAL, NOT_CANONICAL, SEEN, is_canonical, is_on_host, structure_of
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.
@@ -168,8 +171,7 @@ class SparseArray(SparseParts):
 
     def to_host(self) -> "SparseArray":
         """Return the array itself if the host can read its memory, else an array with a host copy of each part."""
-        found: SparseArray = to_host(self)
-        return found
+        return self if is_on_host(self) else self._map(USMArray.to_host)
 
     def to_device(self, device: Any, /) -> "SparseArray":
         """Return the array itself if it is on `device`, else an array with a copy of each part on `device`.
@@ -181,8 +183,10 @@ class SparseArray(SparseParts):
         device : Device, str, tuple or object
             Target device; see `Device`.
         """
-        found: SparseArray = to_device(self, device)
-        return found
+        target = device if isinstance(device, Device) else Device(device)
+        if target == self.device and named_queue(device) is None:
+            return self
+        return self.to_host() if target == CPU else self._map(lambda array: array.to_device(device))
 
     def to_dense(self) -> USMArray:
         """Return a dense copy, in which the values of equal indices are added.
@@ -225,8 +229,23 @@ class SparseArray(SparseParts):
 
     def copy(self) -> "SparseArray":
         """Return an array with a copy of each part, in memory of the same kind."""
-        found: SparseArray = copied(self)
-        return found
+        return self._map(transfer.copy)
+
+    def _map(self, convert: Callable[[Any], Any], state: int | None = None) -> "SparseArray":
+        """Return a sparse array of the results of `convert` for each part."""
+        state = (self._state if state is None else state) & SEEN
+        facts: Any = dict(blocksize=self.blocksize, batch_ndim=self.batch_ndim, state=state)
+        data = convert(self.data)
+        if self.format != "coo":
+            return type(self)(self.format, self.shape, data, convert(self.indices), convert(self.indptr), **facts)
+        if self.coords_array is not None:
+            return type(self)(self.format, self.shape, data, coords_array=convert(self.coords_array), **facts)
+        return type(self)(self.format, self.shape, data, coords=tuple(map(convert, self._coords)), **facts)
+
+    def _cast(self, dtype: Any) -> "SparseArray":
+        """Return an array with values of `dtype`, and the same indices."""
+        data = self.data
+        return self._map(lambda array: asarray(array, dtype=dtype) if array is data else array)
 
     # The internal interface, which NestedArray and USMArray implement too.
 
@@ -236,8 +255,9 @@ class SparseArray(SparseParts):
 
     def _change(self, dtype: Any, device: Any) -> "SparseArray":
         """Return an array with values of `dtype` on `device`, or the array itself if nothing changes."""
-        found: SparseArray = change(self, dtype, device)
-        return found
+        unchanged = dtype is None or satisfies(self.dtype, requested_dtype(dtype))
+        x = self if unchanged else self._cast(dtype)
+        return x if device is None or x.device == Device(device) else x.to_device(device)
 
     def _is_on_host(self) -> bool:
         return is_on_host(self)
@@ -257,8 +277,7 @@ class SparseArray(SparseParts):
 
     def __deepcopy__(self, memo: Any) -> "SparseArray":
         """Return an array with a copy of each part in memory of the same kind, for ``copy.deepcopy``."""
-        found: SparseArray = hooks.sparse.deep_copy(self, memo)
-        return found
+        return self._map(lambda array: copy.deepcopy(array, memo))
 
     def __sizeof__(self) -> int:
         """Return the size in bytes, including the parts.

@@ -10,7 +10,6 @@ from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.sparse_types import sparse_module
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.libraries import LIBRARIES
-from arrayhub.sparse.to_device import copied, moved
 from arrayhub.sparse.validation import TRUSTED, is_on_host
 
 
@@ -72,7 +71,7 @@ def assparse(
         )
     if validate is not True:
         x = _trusted(x, validate)
-    return copied(x) if copy and root_of(type(obj)) != "onedal" else x  # oneDAL itself makes a copy
+    return x.copy() if copy and root_of(type(obj)) != "onedal" else x  # oneDAL itself makes a copy
 
 
 # Advice for sparse pandas objects, which store only the values that differ from a fill value.
@@ -91,8 +90,7 @@ def _trusted(x: SparseArray, validate: Any) -> SparseArray:
     """Return an array that shares the memory of `x`. Its exports do not validate the indices."""
     if validate is not False:
         raise TypeError(f"assparse: validate is {show(validate)}; accepted: True, False")
-    found: SparseArray = moved(x, lambda array: array, x._state | TRUSTED)
-    return found
+    return x._map(lambda array: array, x._state | TRUSTED)
 
 
 def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:

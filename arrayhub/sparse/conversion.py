@@ -12,7 +12,6 @@ import numpy as np
 from arrayhub._core.errors import show
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.sparse.formats import FORMATS, Format
-from arrayhub.sparse.to_device import to_device, to_host
 from arrayhub.sparse.validation import CANONICAL, CHECKED, PADDED, is_on_host, structure_of, validate
 
 _INT32_MAX = 2**31 - 1
@@ -21,7 +20,7 @@ _INT32_MAX = 2**31 - 1
 def to_dense(x: Any) -> Any:
     """Return a dense copy. See `SparseArray.to_dense`."""
     if not is_on_host(x):
-        return to_dense(to_host(x)).to_device(x.device)
+        return to_dense(x.to_host()).to_device(x.device)
     dense = np.zeros(x.shape, x.dtype)
     coords, stored = elements(x)
     _add(dense.reshape(_count_batches(x), *x.shape[x.batch_ndim :]), coords, stored)
@@ -98,7 +97,7 @@ def to_format(x: Any, row: Format, blocksize: tuple[int, int] | None = None) -> 
         raise ValueError(f"to_format: {row.name} has 2 sparse dimensions, and the array has {sparse}; accepted: 'coo'")
     blocks = _check_blocksize(x, blocksize) if row.blocks else None
     if not is_on_host(x):
-        return to_device(to_format(to_host(x), row, blocksize), x.device)
+        return to_format(x.to_host(), row, blocksize).to_device(x.device)
     coords, stored = elements(x)
     if row.compressed is not None:
         return _compress(x, row, blocks, coords, stored)

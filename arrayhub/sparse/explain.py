@@ -8,7 +8,6 @@ from arrayhub.inspection.printout import head_lines, part_lines
 from arrayhub.inspection.texts import attempt
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import sparse_or_none
-from arrayhub.sparse.to_device import to_host
 from arrayhub.sparse.validation import check_indices
 
 
@@ -60,7 +59,7 @@ def find_faults(obj: Any, texts: list[str]) -> list[str] | None:
         x = sparse_or_none(obj)
         if x is None:
             return None
-        check_indices(to_host(x))
+        check_indices(x.to_host())
     except InterfaceError as error:
         return [f"x: {error}"]
     return []

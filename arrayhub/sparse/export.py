@@ -1,17 +1,20 @@
-"""Export of sparse arrays: `as_scipy`, and the function that `convert` calls for sparse arrays."""
+"""Export of sparse arrays: `as_scipy`, and the functions that `convert`, `like` and `placement` call."""
 
+from functools import partial
 from typing import Any
 
+from arrayhub import transfer
 from arrayhub._core.copying import Copy, check_copy
+from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.errors import Refusal, name_of_type, show
 from arrayhub._core.hooks import hooks
-from arrayhub.convert.names import sparse_library
+from arrayhub.convert.functions import as_cupy, as_torch
+from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.assparse import assparse, change
+from arrayhub.sparse.assparse import assparse, change, sparse_or_none
 from arrayhub.sparse.libraries import RULES
 from arrayhub.sparse.rules import conform
-from arrayhub.sparse.to_device import copied_besides
-from arrayhub.sparse.validation import is_on_host
+from arrayhub.sparse.validation import is_on_host, structure_of
 
 
 def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
@@ -52,7 +55,7 @@ def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any 
     array([1., 1., 1.], dtype=float32)
     """
     try:
-        given, copy = _changed(obj, copy, dtype, device, missing, "as_scipy")
+        given, copy = _apply_request(obj, copy, dtype, device, missing, "as_scipy")
         if sparse_library(given) == "scipy":
             return given.copy() if copy else given
         return give_any(given, "scipy", copy)
@@ -61,11 +64,11 @@ def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any 
 
 
 def _as_pydata_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
-    obj, copy = _changed(obj, copy, dtype, device, missing, "convert")
+    obj, copy = _apply_request(obj, copy, dtype, device, missing, "convert")
     return give_any(obj, "pydata_sparse", copy)
 
 
-def _changed(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any, call: str) -> tuple[Any, Copy]:
+def _apply_request(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any, call: str) -> tuple[Any, Copy]:
     """Apply `dtype` and `device` to a sparse object. Return it and the argument `copy` for its export."""
     copy = check_copy(copy, call)
     if missing is not None:
@@ -101,9 +104,78 @@ def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = 
         raise Refusal(library, reason)
     conformed = conform(x, library, copy is not False)
     if copy:
-        conformed = copied_besides(conformed, x)
-    return RULES[library].emit(conformed, None if copy else copy, allow_readonly, matrix)  # type: ignore[misc]
+        shared = {id(array) for array in (x.data, *structure_of(x))}  # `conform` has copied the other parts
+        conformed = conformed._map(lambda array: transfer.copy(array) if id(array) in shared else array)
+    row = RULES[library]
+    options: dict[str, Any] = {"copy": None if copy else copy}
+    if row.export in (as_torch, as_cupy):  # the other libraries have read-only arrays
+        options["allow_readonly"] = allow_readonly
+    return row.emit(conformed, partial(row.export, **options), matrix)  # type: ignore[misc]
 
 
 # Export functions by the library's name in `convert`, for libraries without dense arrays.
 SPARSE_CONSUMERS = {"scipy": as_scipy, "pydata_sparse": _as_pydata_sparse}
+
+# For a dense model of the first library, `like` returns a sparse array of the second library.
+_SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
+
+
+def device_of(model: Any) -> Device | None:
+    """Return the device of a sparse array, even if it requires a gradient. Return None for other objects."""
+    if sparse_library(model) in ("scipy", "pydata_sparse"):
+        return CPU
+    x = sparse_or_none(model.detach() if getattr(model, "requires_grad", False) else model)
+    return None if x is None else x.device
+
+
+def convert_like(
+    call: str,
+    obj: Any,
+    library: str,
+    where: Device | None,
+    copy: Copy = None,
+    dtype: Any = None,
+    device: Any = None,
+    cls: type | None = None,
+) -> Any:
+    """Return the sparse array `obj` as a sparse array of `library`, in the same format.
+
+    The target is `device`, or the model's device `where` if `device` is None. `obj` itself is returned if it already
+    belongs to the library and is on this device, and neither `dtype` nor a copy is requested.
+
+    The parameters `copy`, `dtype` and `device` are those of `arrayhub.like`. `cls` is the type of the model.
+    """
+    own = None if cls is None else sparse_library(cls)
+    library = own or _SPARSE_LIBRARY.get(library, library)
+    target = where if device is None else Device(device)
+    copy = check_copy(copy, call)
+    unchanged = dtype is None and not copy and _is_of(obj, library, cls)
+    if unchanged and (target is None or device_of(obj) == target):
+        return obj
+    x = assparse(obj, copy=None if copy else copy)
+    if dtype is not None:
+        x = x._cast(dtype)
+    if target is not None and x.device != target:
+        if device is None and copy is False:
+            raise Refusal(
+                call, f"the memory is on {x.device}, but the model is on {target}; pass copy=None, which copies"
+            )
+        x = x.to_device(target)
+    if library == SPARSE:
+        return assparse(x, copy=copy)
+    return give_any(x, library, copy, matrix=cls is not None and _is_matrix(cls))
+
+
+def _is_of(obj: Any, library: str, cls: type | None) -> bool:
+    """Return whether an object belongs to a library, and is a matrix if and only if the model's type `cls` is a matrix.
+
+    The format is not compared.
+    """
+    if library == SPARSE:
+        return type(obj) is SparseArray
+    return sparse_library(obj) == library and (cls is None or _is_matrix(type(obj)) == _is_matrix(cls))
+
+
+def _is_matrix(cls: type) -> bool:
+    """Return whether a type is one of SciPy's matrices, whose operators differ from those of arrays."""
+    return any(base.__name__ == "spmatrix" for base in cls.__mro__)

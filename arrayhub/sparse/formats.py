@@ -27,11 +27,6 @@ class Format:
     blocks: bool
     transposed: str | None
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of the arrays."""
-        return ("data", "coords") if self.compressed is None else ("data", "indices", "indptr")
-
 
 FORMATS = {
     row.name: row

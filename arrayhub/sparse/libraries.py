@@ -7,6 +7,7 @@ docs/sparse.md shows the table, and tests/sparse/test_rules.py checks each row a
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -27,6 +28,8 @@ from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, INTEGERS, check_shapes
 from arrayhub.sparse.validation import PADDED, is_marked_canonical
 
+_Export = Callable[[Any], Any]
+
 
 @dataclass(frozen=True, slots=True)
 class SparseLibrary:
@@ -37,8 +40,11 @@ class SparseLibrary:
     parse : callable
         ``parse(obj, copy)`` imports an object. The result is None if the object is dense.
     emit : callable or None
-        ``emit(x, copy, allow_readonly, matrix)`` returns an array of the library that shares the memory of `x`, which
-        `rules.conform` has conformed. `matrix` requests a SciPy matrix. None if the library only produces arrays.
+        ``emit(x, export, matrix)`` returns an array of the library that shares the memory of `x`, which `rules.conform`
+        has conformed. `export` exports each part. `matrix` requests a SciPy matrix. None if the library only produces
+        arrays.
+    export : callable
+        Function that exports the parts, such as `as_numpy`.
     bit : int
         Bit of `SparseParts._state` that marks accepted arrays. 0 if acceptance depends on a setting of the library.
     formats : dict
@@ -61,7 +67,8 @@ class SparseLibrary:
     """
 
     parse: Callable[[Any, Copy], SparseArray | None]
-    emit: Callable[[SparseArray, Copy, bool, bool], Any] | None = None
+    emit: Callable[[SparseArray, _Export, bool], Any] | None = None
+    export: Callable[..., Any] = as_numpy
     bit: int = 0
     formats: dict[str, tuple[str, ...]] | None = None
     canonical: tuple[str, ...] = ()
@@ -86,7 +93,7 @@ def _parse_coords(source: str, shape: Any, data: Any, coords: Any, **facts: Any)
     return check_shapes(source, SparseArray("coo", tuple(shape), asarray(data), **facts))
 
 
-def _export_structure(x: SparseArray, export: Callable[[Any], Any]) -> tuple[Any, ...]:
+def _export_structure(x: SparseArray, export: _Export) -> tuple[Any, ...]:
     """Return each array of coordinates, or indices and pointers, as an array of a library."""
     return tuple(map(export, (x.coords or ()) if x.format == "coo" else (x.indices, x.indptr)))
 
@@ -123,11 +130,11 @@ def _parse_scipy(obj: Any, copy: Copy) -> Any:
     return check_shapes("scipy.sparse", SparseArray(name, shape, data, indices, indptr, blocksize=blocksize))
 
 
-def _emit_scipy(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+def _emit_scipy(x: SparseArray, export: _Export, matrix: bool) -> Any:
     """Return a SciPy sparse array, or a SciPy matrix, that shares the memory of `x`."""
     sparse = needed("scipy.sparse", "to create its sparse arrays").sparse
     make = getattr(sparse, f"{x.format}_{'matrix' if matrix else 'array'}")
-    data, structure = as_numpy(x.data, copy=copy), _export_structure(x, lambda array: as_numpy(array, copy=copy))
+    data, structure = export(x.data), _export_structure(x, export)
     options = {"blocksize": x.blocksize} if x.blocksize else {}
     made = make((data, structure) if x.format == "coo" else (data, *structure), shape=x.shape, **options)
     own = made.coords if x.format == "coo" else (made.indices, made.indptr)
@@ -144,14 +151,6 @@ def _is_same_memory(a: Any, b: Any) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------------ torch
-
-# Names of the methods that return indices and pointers, keyed by format.
-_METHODS = {
-    "csr": ("col_indices", "crow_indices"),
-    "csc": ("row_indices", "ccol_indices"),
-    "bsr": ("col_indices", "crow_indices"),
-    "bsc": ("row_indices", "ccol_indices"),
-}
 
 
 def _parse_torch(obj: Any, copy: Copy) -> Any:
@@ -170,7 +169,9 @@ def _parse_torch(obj: Any, copy: Copy) -> Any:
     if name == "coo":
         indices, data = _torch_coo_parts(obj)
         return _parse_coords("torch", obj.shape, data, indices)
-    indices, indptr = (asarray(getattr(obj, method)()) for method in _METHODS[name])
+    of_columns = FORMATS[name].compressed == 1
+    indices = asarray(obj.row_indices() if of_columns else obj.col_indices())
+    indptr = asarray(obj.ccol_indices() if of_columns else obj.crow_indices())
     data, batch = asarray(obj.values()), indices.ndim - 1
     blocksize = data.shape[batch + 1 : batch + 3] if FORMATS[name].blocks else None
     facts = dict(blocksize=blocksize, batch_ndim=batch)
@@ -187,14 +188,10 @@ def _torch_coo_parts(obj: Any) -> tuple[Any, Any]:
         raise Refusal("torch", "the tensor is not coalesced; call x.coalesce() first, which copies") from None
 
 
-def _emit_torch(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+def _emit_torch(x: SparseArray, export: _Export, matrix: bool) -> Any:
     """Return a sparse tensor that shares the memory of `x`. A canonical COO tensor is marked as coalesced."""
-
-    def export(array: Any) -> Any:
-        return as_torch(array, copy=copy, allow_readonly=allow_readonly)
-
     data = export(x.data)
-    make = _torch_functions.get(x.format) or _load_torch_function(x.format)
+    make = _load_torch_function(x.format)
     try:
         if x.format == "coo":
             joined = export(x.coords_array)
@@ -207,14 +204,10 @@ def _emit_torch(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) 
         raise Refusal("torch", f"{x!r} is not supported ({first_line(error)})") from error
 
 
-_torch_functions: dict[str, Callable[..., Any]] = {}
-
-
-def _load_torch_function(name: str) -> Callable[..., Any]:
+@lru_cache
+def _load_torch_function(name: str) -> Any:
     """Return torch's constructor function for a format."""
-    found: Callable[..., Any] = getattr(needed("torch", "to create its tensors"), f"sparse_{name}_tensor")
-    _torch_functions[name] = found
-    return found
+    return getattr(needed("torch", "to create its tensors"), f"sparse_{name}_tensor")
 
 
 # -------------------------------------------------------------------------------------------------------------- jax
@@ -245,15 +238,15 @@ def _parse_jax(obj: Any, copy: Copy) -> Any:
     return _parse_coords(source, shape, data, indices.transpose(batch + 1, *range(batch + 1)), **facts)
 
 
-def _emit_jax(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+def _emit_jax(x: SparseArray, export: _Export, matrix: bool) -> Any:
     """Return a BCOO or BCSR matrix that shares the memory of `x`."""
     sparse = needed("jax.experimental.sparse", "to create its sparse arrays").experimental.sparse
-    data, canonical = as_jax(x.data, copy=copy), is_marked_canonical(x)
+    data, canonical = export(x.data), is_marked_canonical(x)
     if x.format == "coo":
         axes = (*range(1, x.batch_ndim + 2), 0)
-        parts = (data, as_jax(x.coords_array.transpose(*axes), copy=copy))
+        parts = (data, export(x.coords_array.transpose(*axes)))
         return sparse.BCOO(parts, shape=x.shape, indices_sorted=canonical, unique_indices=canonical)
-    parts = (data, *_export_structure(x, lambda array: as_jax(array, copy=copy)))
+    parts = (data, *_export_structure(x, export))
     return sparse.BCSR(parts, shape=x.shape, indices_sorted=canonical, unique_indices=canonical)
 
 
@@ -273,12 +266,8 @@ def _parse_cupy(obj: Any, copy: Copy) -> Any:
     return _parse_compressed("cupyx.scipy.sparse", name, obj.shape, obj.data, obj.indices, obj.indptr)
 
 
-def _emit_cupy(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+def _emit_cupy(x: SparseArray, export: _Export, matrix: bool) -> Any:
     """Return a matrix of cupyx.scipy.sparse that shares the memory of `x`."""
-
-    def export(array: Any) -> Any:
-        return as_cupy(array, copy=copy, allow_readonly=allow_readonly)
-
     needed("cupy", "to create its arrays")
     make = getattr(import_module("cupyx.scipy.sparse"), f"{x.format}_matrix")
     data = export(x.data)
@@ -312,14 +301,13 @@ def _parse_pydata_sparse(obj: Any, copy: Copy) -> Any:
     return _parse_compressed("sparse", "csr" if axes == (0,) else "csc", shape, obj.data, obj.indices, obj.indptr)
 
 
-def _emit_pydata_sparse(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+def _emit_pydata_sparse(x: SparseArray, export: _Export, matrix: bool) -> Any:
     """Return a COO array, or a GCXS array for csr and csc, that shares the memory of `x`."""
     sparse = needed("sparse", "to create its arrays")
-    data = as_numpy(x.data, copy=copy)
+    data = export(x.data)
     if x.format == "coo":
-        joined = as_numpy(x.coords_array, copy=copy)
-        return sparse.COO(joined, data, shape=x.shape, has_duplicates=False, sorted=True)
-    parts = (data, *_export_structure(x, lambda array: as_numpy(array, copy=copy)))
+        return sparse.COO(export(x.coords_array), data, shape=x.shape, has_duplicates=False, sorted=True)
+    parts = (data, *_export_structure(x, export))
     try:
         return sparse.GCXS(parts, shape=x.shape, compressed_axes=(FORMATS[x.format].compressed,))
     except PASSES_ON:
@@ -429,11 +417,17 @@ _COMPRESSED = ("csr", "csc", "bsr", "bsc")
 
 LIBRARIES = {
     "scipy": SparseLibrary(
-        _parse_scipy, _emit_scipy, 16, dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH), values="?bBhHiIlLqQfdgFDG"
+        _parse_scipy,
+        _emit_scipy,
+        as_numpy,
+        16,
+        dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH),
+        values="?bBhHiIlLqQfdgFDG",
     ),
     "torch": SparseLibrary(
         _parse_torch,
         _emit_torch,
+        as_torch,
         32,
         dict(coo=_WIDE, csr=_BOTH, csc=_BOTH, bsr=_BOTH, bsc=_BOTH),
         canonical=_COMPRESSED,
@@ -445,6 +439,7 @@ LIBRARIES = {
     "jax": SparseLibrary(
         _parse_jax,
         _emit_jax,
+        as_jax,
         0,
         dict(coo=_ANY, csr=_ANY),
         joined=True,
@@ -455,6 +450,7 @@ LIBRARIES = {
     "cupy": SparseLibrary(
         _parse_cupy,
         _emit_cupy,
+        as_cupy,
         128,
         dict(coo=_NARROW, csr=_NARROW, csc=_NARROW),
         values="?fdFD",
@@ -464,6 +460,7 @@ LIBRARIES = {
     "pydata_sparse": SparseLibrary(
         _parse_pydata_sparse,
         _emit_pydata_sparse,
+        as_numpy,
         256,
         dict(coo=_ANY, csr=_ANY, csc=_ANY),
         canonical=("coo", "csr", "csc"),

@@ -6,16 +6,14 @@
 from arrayhub.sparse.assparse import assparse, relocate
 from arrayhub.sparse.assparse import sparse_or_none as import_or_none
 from arrayhub.sparse.explain import find_faults, lines_of, view_of
-from arrayhub.sparse.export import SPARSE_CONSUMERS
+from arrayhub.sparse.export import SPARSE_CONSUMERS, convert_like, device_of
 from arrayhub.sparse.export import give_any as export
-from arrayhub.sparse.like import convert_like, device_of
-from arrayhub.sparse.pickling import deep_copy, reduce, token
+from arrayhub.sparse.pickling import reduce, token
 
 __all__ = [
     "SPARSE_CONSUMERS",
     "assparse",
     "convert_like",
-    "deep_copy",
     "device_of",
     "export",
     "find_faults",

@@ -5,14 +5,12 @@ Each part is a USMArray, whose ``__reduce__`` passes the bytes out of band in pr
 `arrayhub.transport.pickling` to device memory.
 """
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
 from arrayhub.array.usm_array import USMArray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_shapes
-from arrayhub.sparse.to_device import moved
 from arrayhub.sparse.validation import PADDED
 from arrayhub.transport.codec import restore_state, state_error
 from arrayhub.transport.tokens import token as array_token
@@ -73,12 +71,6 @@ def _restored(found: Any) -> SparseArray:
     if state.pop("padded", False):
         state["state"] = PADDED
     return check_shapes("pickle", SparseArray(name, shape, **state))
-
-
-def deep_copy(x: SparseArray, memo: dict[int, Any]) -> SparseArray:
-    """Return an array with a deep copy of each part, in memory of the same kind."""
-    found: SparseArray = moved(x, lambda array: copy.deepcopy(array, memo))
-    return found
 
 
 def token(x: SparseArray) -> tuple[Any, ...]:

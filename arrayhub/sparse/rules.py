@@ -13,7 +13,6 @@ from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.conversion import has_padding, to_format
 from arrayhub.sparse.formats import FORMATS
 from arrayhub.sparse.libraries import RULES, TYPE_NUMBERS, SparseLibrary
-from arrayhub.sparse.to_device import moved, to_host
 from arrayhub.sparse.validation import PADDED, SEEN, TRUSTED, is_canonical, is_on_host, structure_of, validate_export
 
 _COUNTS = "the batches have different numbers of stored values"
@@ -40,7 +39,7 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
     if rules.host and not is_on_host(x):
         if not copy:
             raise Refusal(library, _unreadable(x, library), call="x.to_host()")
-        x = to_host(x)
+        x = x.to_host()
     validate_export(x)
     while (obstacle := _find_obstacle(x, rules, library)) is not None:
         reason, convert = obstacle
@@ -167,12 +166,12 @@ def _convert_indices(x: Any, rules: SparseLibrary, library: str) -> Any:
         facts = dict(coords_array=_copy_beside(asarray(joined), x.data), batch_ndim=x.batch_ndim)
         return type(x)("coo", x.shape, x.data, state=x._state & SEEN, **facts)
     data = x.data
-    return moved(x, lambda array: array if array is data else _cast(array, dtype))
+    return x._map(lambda array: array if array is data else _cast(array, dtype))
 
 
 def _convert_byte_order(x: Any, rules: SparseLibrary, library: str) -> Any:
     data, native = x.data, x.dtype.newbyteorder("=")
-    return moved(x, lambda array: _cast(array, native) if array is data else array)
+    return x._map(lambda array: _cast(array, native) if array is data else array)
 
 
 def _cast(array: Any, dtype: np.dtype[Any]) -> Any:
