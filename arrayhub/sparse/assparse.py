@@ -70,7 +70,7 @@ def assparse(
             f" {advice or 'Use arrayhub.asarray(x) for dense arrays'}"
         )
     if validate is not True:
-        x = _trusted(x, validate)
+        x = _mark_trusted(x, validate)
     return x.copy() if copy and root_of(type(obj)) != "onedal" else x  # oneDAL itself makes a copy
 
 
@@ -86,7 +86,7 @@ def _has_sparse_columns(obj: Any) -> bool:
     return root_of(type(obj)) == "pandas" and hasattr(obj, "sparse")
 
 
-def _trusted(x: SparseArray, validate: Any) -> SparseArray:
+def _mark_trusted(x: SparseArray, validate: Any) -> SparseArray:
     """Return an array that shares the memory of `x`. Its exports do not validate the indices."""
     if validate is not False:
         raise TypeError(f"assparse: validate is {show(validate)}; accepted: True, False")
@@ -103,7 +103,7 @@ def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:
     BufferError, InterfaceError
         As `assparse`.
     """
-    parse = _known.get(type(obj)) or _find(type(obj))
+    parse = _known.get(type(obj)) or _find_importer(type(obj))
     return None if parse is None else parse(obj, copy)
 
 
@@ -112,10 +112,10 @@ _known: dict[type, _Parse] = {}
 _is_tensor = derived_from("torch", "Tensor")
 
 
-def _find(cls: type) -> _Parse | None:
+def _find_importer(cls: type) -> _Parse | None:
     """Return the importer for a type, or None if objects of the type are never sparse. Importers are cached by type."""
     if issubclass(cls, SparseParts):
-        parse = _itself
+        parse = _return_unchanged
     else:
         name = "torch" if _is_tensor(cls) else sparse_module(cls)
         if root_of(cls) == "onedal" and cls.__name__ == "table":
@@ -127,7 +127,7 @@ def _find(cls: type) -> _Parse | None:
     return parse
 
 
-def _itself(obj: Any, copy: Copy) -> SparseArray:
+def _return_unchanged(obj: Any, copy: Copy) -> SparseArray:
     found: SparseArray = obj
     return found
 

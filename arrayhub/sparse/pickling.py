@@ -46,14 +46,14 @@ def _unpickle_sparse(state: Any) -> SparseArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    found: SparseArray = restore_state(_restored, state, "SparseArray")
+    found: SparseArray = restore_state(_build_array, state, "SparseArray")
     return found
 
 
 _unpickle_sparse.__module__ = "arrayhub"  # pickles name this module, so the function can move
 
 
-def _restored(found: Any) -> SparseArray:
+def _build_array(found: Any) -> SparseArray:
     state = dict(found)
     name, shape, batch = state.pop("format"), state.pop("shape"), state.get("batch_ndim", 0)
     row = FORMATS[name]

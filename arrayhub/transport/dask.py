@@ -67,12 +67,12 @@ def register_dask(client: Any = None) -> Any:
     needed("distributed", "to send arrays in dask")
     from distributed.protocol import dask_deserialize, dask_serialize
 
-    dask_deserialize.register(USMArray)(_array_of)
-    dask_serialize.register(USMArray)(_frames_of)
+    dask_deserialize.register(USMArray)(deserialize)
+    dask_serialize.register(USMArray)(serialize)
     return None if client is None else client.register_worker_callbacks(register_dask)
 
 
-def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
+def serialize(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
     """Return the header and frames of an array: the pickle, then a frame of space and a frame of data per buffer."""
     try:
         from distributed.protocol.serialize import pickle_dumps
@@ -82,7 +82,7 @@ def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
     return header | {"form": _FORM}, [pickled, *(frame for buffer in buffers for frame in (_SPACE, buffer))]
 
 
-def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
+def deserialize(header: dict[str, Any], frames: list[Any]) -> Any:
     """Return the array of a header and its frames.
 
     Raises
@@ -92,11 +92,11 @@ def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
     """
     from distributed.protocol.serialize import pickle_loads
 
-    _check(header, frames)
-    return pickle_loads(header, [frames[0], *_on_boundaries(frames[1:])])
+    _check_frames(header, frames)
+    return pickle_loads(header, [frames[0], *_align_frames(frames[1:])])
 
 
-def _check(header: dict[str, Any], frames: list[Any]) -> None:
+def _check_frames(header: dict[str, Any], frames: list[Any]) -> None:
     form = header.get("form") if isinstance(header, dict) else None
     if type(form) is not int or form != _FORM:
         raise pickle.UnpicklingError(
@@ -111,24 +111,24 @@ def _check(header: dict[str, Any], frames: list[Any]) -> None:
         )
 
 
-def _on_boundaries(frames: list[Any]) -> Iterator[memoryview]:
+def _align_frames(frames: list[Any]) -> Iterator[memoryview]:
     try:
         views = [memoryview(frame).cast("B") for frame in frames]
     except TypeError as error:
         raise pickle.UnpicklingError(f"arrayhub: dask's frames are not bytes: {error}") from error
     for space, elements in zip(views[::2], views[1::2], strict=True):
-        yield _on_boundary(space, elements)
+        yield _move_to_boundary(space, elements)
 
 
-def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
+def _move_to_boundary(space: memoryview, elements: memoryview) -> memoryview:
     """Return `elements`. If `space` precedes them in a writable buffer, first move them to a 64-byte boundary.
 
     Unaligned elements that cannot be moved are copied later, during unpickling.
     """
     if not elements.nbytes or space.nbytes != len(_SPACE) or space.obj is not elements.obj:
         return elements
-    start = _address(elements)
-    if _address(space) + len(_SPACE) != start:
+    start = _address_of(elements)
+    if _address_of(space) + len(_SPACE) != start:
         return elements
     if space[0] >= len(_SPACE):
         raise pickle.UnpicklingError(
@@ -139,10 +139,10 @@ def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
         ctypes.memmove(start - start % len(_SPACE), start, elements.nbytes)
         space[0] = start % len(_SPACE)  # record the move, because dask may deserialize a message twice
     buffer = memoryview(space.obj).cast("B")
-    first = start - space[0] - _address(buffer)
+    first = start - space[0] - _address_of(buffer)
     moved = buffer[first : first + elements.nbytes]
     return moved.toreadonly() if elements.readonly else moved
 
 
-def _address(view: memoryview) -> int:
+def _address_of(view: memoryview) -> int:
     return asarray(view).ptr

@@ -40,12 +40,12 @@ class Description(NamedTuple):
     state: tuple[Any, ...]  # see transport/pickles.pyx; its offset counts from the start of the allocation
 
 
-def _place() -> tuple[str, str]:
+def _identify_machine() -> tuple[str, str]:
     """Return the boot ID, and the machine ID. If the machine ID cannot be read, return the node name instead."""
-    return _first_line(_BOOT), _first_line(_MACHINE) or os.uname().nodename
+    return _read_line(_BOOT), _read_line(_MACHINE) or os.uname().nodename
 
 
-def _first_line(path: str) -> str:
+def _read_line(path: str) -> str:
     try:
         with open(path, encoding="ascii") as file:
             return file.readline().strip()
@@ -126,7 +126,7 @@ class IpcHandle:
     @property
     def borrowers(self) -> int:
         """Number of open borrows, without the borrows of killed processes. Only the owner can read this number."""
-        return len(self._own("borrowers").processes())
+        return len(self._require_owner("borrowers").processes())
 
     @contextmanager
     def open(self, *, stream: Any = None) -> Iterator[USMArray]:
@@ -196,21 +196,21 @@ class IpcHandle:
             Borrows are still open. The message names their process ids. The memory stays valid for these processes, and
             the method can be called again.
         """
-        remaining = self._own("close").close(timeout)
+        remaining = self._require_owner("close").close(timeout)
         if remaining:
             raise TimeoutError(
                 f"IpcHandle: {len(remaining)} borrows are open after {timeout} s, in process"
                 f" {', '.join(map(str, remaining))}; each ends with its with block. Call close(timeout) again"
             )
 
-    def _own(self, name: str) -> Entry:
+    def _require_owner(self, name: str) -> Entry:
         if self._entry is None or not self._entry.is_owned:
             raise ValueError(f"IpcHandle: only the owner, process {self.process}, may use {name}; call open() here")
         return self._entry
 
     def _borrow(self) -> Borrow:
         description = self._description
-        boot, machine = _place()
+        boot, machine = _identify_machine()
         if description.boot != boot:
             where = "before a restart of this machine" if description.machine == machine else "on another machine"
             self._refuse(f"the handle was created {where}")
@@ -259,7 +259,7 @@ class IpcHandle:
 IpcHandle.__module__ = "arrayhub"
 
 
-def _made(description: Description, signature: bytes, entry: Entry | None) -> IpcHandle:
+def _make_handle(description: Description, signature: bytes, entry: Entry | None) -> IpcHandle:
     handle = IpcHandle.__new__(IpcHandle)
     handle._description, handle._signature, handle._entry = description, signature, entry
     return handle
@@ -291,7 +291,7 @@ def _ipc_handle(description: object, signature: object) -> IpcHandle:
     made = Description(*description)
     if len(made.state) != 8 or made.state[5] not in (0, 1, 2):
         raise pickle.UnpicklingError(f"arrayhub: the IPC handle in the pickle has state {show(made.state)}")
-    return _made(made, signature, None)
+    return _make_handle(made, signature, None)
 
 
 _ipc_handle.__module__ = "arrayhub"  # pickles name this module, so the function can move
@@ -370,7 +370,7 @@ def ipc_handle(x: Any, /) -> IpcHandle:
             )
         memory, grant = segment, _grant_writable if array.access == "readwrite" else _grant_readonly
         allocation, start = f"memfd {os.fstat(segment.descriptor).st_ino}", segment.address
-    boot, machine = _place()
+    boot, machine = _identify_machine()
     offset = state[3] + address - start
     state = (*state[:3], offset, *state[4:])
     own = server()
@@ -388,4 +388,4 @@ def ipc_handle(x: Any, /) -> IpcHandle:
         str(type_of(array)),
         state,
     )
-    return _made(description, entry.publish(repr(tuple(description))), entry)
+    return _make_handle(description, entry.publish(repr(tuple(description))), entry)

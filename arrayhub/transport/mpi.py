@@ -71,21 +71,21 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     """
     array = asarray(obj)
     received_unseen = array.is_copy and not isinstance(obj, USMArray)
-    array = _readable(array)
-    element = _element(array)
+    array = _require_host(array)
+    element = _find_element_type(array)
     if op is not None:
         _refuse_reduction(array, element)
     if not array.flags.c_contiguous or is_packed(array):
         datatype = _contiguous_datatype(array, element)
     else:
-        datatype = element or _made_of([_bytes(array.itemsize)], array.itemsize)
+        datatype = element or _commit_datatype([_create_bytes(array.itemsize)], array.itemsize)
     buffer = emit_reach(array)
     if received_unseen:
         buffer.flags.writeable = False
     return [buffer, None, datatype]
 
 
-def _readable(array: USMArray) -> USMArray:
+def _require_host(array: USMArray) -> USMArray:
     if not is_host_readable(array):
         raise BufferError(
             unreadable(
@@ -99,7 +99,7 @@ def _readable(array: USMArray) -> USMArray:
     return host
 
 
-def _element(array: USMArray) -> Any:
+def _find_element_type(array: USMArray) -> Any:
     """Return the MPI datatype of the elements, or None."""
     MPI = needed("mpi4py.MPI", "for MPI messages").MPI
 
@@ -124,8 +124,8 @@ def _refuse_reduction(array: USMArray, element: Any) -> None:
 def _contiguous_datatype(array: USMArray, element: Any) -> Any:
     """Return a datatype of all elements in C order. Its displacements are relative to the lowest byte of the array."""
     if is_packed(array):
-        return _made_of([_bytes(array.nbytes)], array.nbytes)
-    parts = [_bytes(array.itemsize) if element is None else element.Dup()]
+        return _commit_datatype([_create_bytes(array.nbytes)], array.nbytes)
+    parts = [_create_bytes(array.itemsize) if element is None else element.Dup()]
     shape = array.shape if array.size else ()
     strides = array.byte_strides if shape else ()
     run = array.itemsize  # number of contiguous bytes, which MPI copies at once; 0 after a gap
@@ -139,38 +139,38 @@ def _contiguous_datatype(array: USMArray, element: Any) -> Any:
     before = sum(-stride * (length - 1) for length, stride in zip(shape, strides, strict=True) if stride < 0)
     if before:
         parts.append(parts[-1].Create_hindexed([1], [before]))
-    return _made_of(parts, emit_reach(array).nbytes)
+    return _commit_datatype(parts, emit_reach(array).nbytes)
 
 
-def _bytes(nbytes: int) -> Any:
+def _create_bytes(nbytes: int) -> Any:
     """Return a derived datatype of bytes. MPI's operations reject derived datatypes, but some accept ``MPI.BYTE``."""
     from mpi4py import MPI
 
     return MPI.BYTE.Create_contiguous(nbytes)
 
 
-def _made_of(parts: list[Any], extent: int) -> Any:
+def _commit_datatype(parts: list[Any], extent: int) -> Any:
     """Resize the last of a chain of derived datatypes to `extent` and commit it. Free the other datatypes."""
-    made = _owned(parts[-1].Create_resized(0, extent))
+    made = _own_datatype(parts[-1].Create_resized(0, extent))
     made.Commit()
     for part in parts:
         part.Free()
     return made
 
 
-_owned_type: list[Any] = []  # contains one class, which is created after mpi4py is imported
+_owner_class: list[Any] = []  # contains one class, which is created after mpi4py is imported
 
 
-def _owned(datatype: Any) -> Any:
+def _own_datatype(datatype: Any) -> Any:
     """Return a datatype that is freed with its Python object. MPI defers the deallocation for pending messages."""
     from mpi4py import MPI
 
-    if not _owned_type:
-        _owned_type.append(type("Owned", (MPI.Datatype,), {"__del__": _free}))
-    return _owned_type[0](datatype)
+    if not _owner_class:
+        _owner_class.append(type("Owned", (MPI.Datatype,), {"__del__": _free_datatype}))
+    return _owner_class[0](datatype)
 
 
-def _free(datatype: Any) -> None:
+def _free_datatype(datatype: Any) -> None:
     MPI = sys.modules.get("mpi4py.MPI")  # None at interpreter exit
     if MPI is not None and not MPI.Is_finalized() and datatype != MPI.DATATYPE_NULL:  # the user may have called Free
         datatype.Free()

@@ -184,12 +184,12 @@ def without_unused_bits(Descriptor array):
     if used == 0 or (<unsigned char> array.data_[array.nbytes - 1]) >> used == 0:
         return array
 
-    def masked(Descriptor pieces):
+    def clear_unused_bits(Descriptor pieces):
         cdef Descriptor fresh = host_copy(pieces, "C")
         fresh.data_[array.nbytes - 1] &= (1 << used) - 1
         return fresh
 
-    return gather(array, masked)
+    return gather(array, clear_unused_bits)
 
 
 cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:
@@ -315,7 +315,7 @@ def _unpickle(state, data, inode=None):
         shared_memory.check_inode(data, inode)
     _, _, _, offset, _, access, labels, place = <tuple> state
     cdef Descriptor memory = memory_of(data)
-    cdef Descriptor a = inside(state, memory)
+    cdef Descriptor a = place_inside(state, memory)
     # Named memory is shared with the sender, so it is not copied for alignment.
     if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
         memory = aligned_copy(memory)
@@ -345,7 +345,7 @@ def in_place(state, Descriptor memory):
         The parts of the state are inconsistent, or the elements exceed `memory`.
     """
     check_state(state)
-    cdef Descriptor a = inside(state, memory)
+    cdef Descriptor a = place_inside(state, memory)
     set_access(a, (<tuple> state)[5], memory)
     a.stream_ = memory.stream_
     a.producer_ = memory.producer_
@@ -367,10 +367,10 @@ cdef int check_state(object state) except -1:
     return 0
 
 
-cdef Descriptor inside(tuple state, Descriptor memory):
+cdef Descriptor place_inside(tuple state, Descriptor memory):
     """Validate the layout in a state, and return an array of this layout in `memory`. The caller must set its access."""
     _, shape, strides, offset, element, access, _, _ = state
-    cdef Descriptor a = described(shape, strides, element)
+    cdef Descriptor a = describe_layout(shape, strides, element)
     cdef Py_ssize_t start = index_of(offset, "offset")
     if type(access) is not int or not IS_IMMUTABLE <= access & ~IS_EXACT <= IS_READWRITE:
         raise state_error("access", access, "0, 1 or 2, or one of these plus 4")
@@ -389,7 +389,7 @@ cdef Descriptor memory_of(object data):
     if type(data) is bytes:
         return buffer_adapter.parse_bytes(data, None)
     if type(data) is tuple:
-        memory = numpy_library.parse(shared_memory.opened(data), None)
+        memory = numpy_library.parse(shared_memory.map_file(data), None)
     else:
         memory = memory_in(data)
     if not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
@@ -428,7 +428,7 @@ cdef Py_ssize_t index_of(object value, str what) except? -1:
     return value
 
 
-cdef Descriptor described(object shape, object strides, object element):
+cdef Descriptor describe_layout(object shape, object strides, object element):
     """Return an array without memory, with the given shape, byte strides and element type."""
     cdef Py_ssize_t ignored
     cdef int k

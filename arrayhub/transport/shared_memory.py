@@ -104,7 +104,7 @@ def locate(address: int, nbytes: int, writable: bool) -> tuple[Any, int] | None:
     segment = segment_at(address, nbytes)
     if segment is not None:
         return (Passed(segment, writable), address - segment.address) if _may_pass_descriptors() else None
-    mapping = _mapping_at(address, nbytes)
+    mapping = _find_mapping(address, nbytes)
     if mapping is None:
         return None
     start, permissions, offset, inode, path = mapping
@@ -126,7 +126,7 @@ def _may_pass_descriptors() -> bool:
 
 def inode_of(owner: object) -> int | None:
     """Return the inode number of the segment that joblib may map, or None if no owner is such a segment."""
-    found = _segment_or_memmap(owner)
+    found = _find_segment_or_memmap(owner)
     return os.fstat(found.descriptor).st_ino if isinstance(found, SharedSegment) and found.base is not None else None
 
 
@@ -135,11 +135,11 @@ def is_of_descriptor(owner: object) -> bool:
 
     The other process may close the descriptor at any time.
     """
-    found = _segment_or_memmap(owner)
+    found = _find_segment_or_memmap(owner)
     return isinstance(found, np.memmap) and str(found.filename).startswith("/proc/")
 
 
-def _segment_or_memmap(owner: Any) -> Any:
+def _find_segment_or_memmap(owner: Any) -> Any:
     for _ in range(_DEEPEST):
         if owner is None or isinstance(owner, (SharedSegment, np.memmap)):
             return owner
@@ -154,7 +154,7 @@ def check_inode(data: object, inode: object) -> None:
     """
     if not isinstance(data, np.ndarray) or not is_of_descriptor(data):
         return
-    mapping = _mapping_at(data.ctypes.data, data.nbytes)
+    mapping = _find_mapping(data.ctypes.data, data.nbytes)
     if mapping is None or mapping[3] != inode:
         raise pickle.UnpicklingError(
             "arrayhub: the array was in shared memory that has been freed. Keep the array until the tasks have ended,"
@@ -162,7 +162,7 @@ def check_inode(data: object, inode: object) -> None:
         )
 
 
-def _mapping_at(address: int, nbytes: int) -> tuple[int, str, int, int, str] | None:
+def _find_mapping(address: int, nbytes: int) -> tuple[int, str, int, int, str] | None:
     try:
         with open(_MAPS, "rb") as lines:  # file names are bytes
             for line in lines:
@@ -178,7 +178,7 @@ def _mapping_at(address: int, nbytes: int) -> tuple[int, str, int, int, str] | N
     return None
 
 
-def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
+def map_file(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
     """Map the part of a file that a received name specifies.
 
     Raises

@@ -618,7 +618,7 @@ def draw_frames(r):
 
     from arrayhub.transport import dask
 
-    header, frames = dask._frames_of(ah.asarray(r.choice(PICKLED)()))
+    header, frames = dask.serialize(ah.asarray(r.choice(PICKLED)()))
     frames = [bytes(memoryview(frame).cast("B")) for frame in frames]
     for _ in range(r.choice([0, 0, 1, 2])):
         key = r.choice(["form", "writeable", "serializer"])
@@ -660,7 +660,7 @@ def draw_frames(r):
             asked_of_us(bytes(arrived[0]), [bytearray(10000)] * len(frames))
         for _ in range(2):
             try:
-                x = dask._array_of(header, list(arrived))
+                x = dask.deserialize(header, list(arrived))
             except (EOFError, AttributeError, IndexError, KeyError) as error:
                 if not went_through(error, pickle_loads):
                     raise
