@@ -1,18 +1,10 @@
-"""Commands of ``arrayhub`` and ``python -m arrayhub``. One row per command: name, purpose, function."""
+"""Commands of ``arrayhub`` and ``python -m arrayhub``."""
 
 import sys
 
 from arrayhub import cli
 
-COMMANDS = (
-    cli.Command("check", "compare the descriptions that an object gives through its protocols", cli.check),
-    cli.Command("config", "print compiler flags and the paths of the headers and build files", cli.config),
-    cli.Command("conformance", "check a library's arrays against the rules of the protocols", cli.conformance),
-    cli.Command("demo", "pass arrays through every installed library and print the results", cli.demo),
-    cli.Command("doctor", "report installed libraries, devices and problems, with commands that fix them", cli.doctor),
-    cli.Command("explain", "explain how an object is imported, and which libraries can share its memory", cli.explain),
-    cli.Command("trace", "run a script and list the lines that import, export, copy or wait for arrays", cli.trace),
-)
+COMMANDS = (cli.check, cli.config, cli.conformance, cli.demo, cli.doctor, cli.explain, cli.trace)
 
 
 def main() -> int:

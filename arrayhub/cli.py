@@ -13,7 +13,6 @@ import ast
 import builtins
 import contextlib
 import dataclasses
-import difflib
 import importlib.util
 import json
 import os
@@ -22,21 +21,17 @@ import re
 import runpy
 import sys
 from collections.abc import Callable, Sequence
-from functools import reduce
 from types import ModuleType
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from arrayhub import __version__
 
 Run = Callable[[argparse.Namespace], int]
 
 
-class Command(NamedTuple):
-    """One command. `prepare` declares the command's arguments, and returns the function that runs the command."""
-
-    name: str
-    purpose: str
-    prepare: Callable[[argparse.ArgumentParser], Run]
+# Declares the arguments of a command, and returns the function that runs it. Its name and docstring are the name and
+# the purpose of the command.
+Command = Callable[[argparse.ArgumentParser], Run]
 
 
 def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) -> int:
@@ -45,8 +40,10 @@ def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) ->
     parser.add_argument("--version", action="version", version=f"arrayhub {__version__}")
     choices = parser.add_subparsers(dest="command", metavar="command")
     for command in commands:
-        choice = choices.add_parser(command.name, help=command.purpose, description=_sentence(command.purpose))
-        choice.set_defaults(run=command.prepare(choice))
+        purpose = command.__doc__ or ""
+        summary = purpose[:1].lower() + purpose[1:].rstrip(".")
+        choice = choices.add_parser(command.__name__, help=summary, description=purpose)
+        choice.set_defaults(run=command(choice))
     options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()
@@ -66,19 +63,15 @@ _ATTRIBUTE = re.compile(r"[\w.]*:[\w.]*")
 _DOTTED = re.compile(r"\w+(\.\w+)+")
 
 
-def _sentence(purpose: str) -> str:
-    return f"{purpose[0].upper()}{purpose[1:]}."
-
-
 def check(parser: argparse.ArgumentParser) -> Run:
-    """Compare the descriptions that an object gives of its memory through its protocols."""
+    """Compare the descriptions that an object gives through its protocols."""
     parser.add_argument("target", metavar="object", help=_OBJECT)
     parser.epilog = "Exit status: 0 if the descriptions agree, else 1."
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub import check
 
-        target = _object(parser, options.target)
+        target = _evaluate(parser, options.target)
         try:
             differences = check(target)
         except (BufferError, TypeError) as error:  # none of the target's protocols describes an array
@@ -90,7 +83,7 @@ def check(parser: argparse.ArgumentParser) -> Run:
 
 
 def config(parser: argparse.ArgumentParser) -> Run:
-    """Print the paths of the headers for compilers and build systems."""
+    """Print compiler flags and the paths of the headers and build files."""
     from arrayhub.capi.config import OPTIONS
 
     chosen = parser.add_mutually_exclusive_group(required=True)
@@ -105,7 +98,7 @@ def config(parser: argparse.ArgumentParser) -> Run:
 
 
 def conformance(parser: argparse.ArgumentParser) -> Run:
-    """Check a function that makes or imports arrays of a library against the rules of the protocols."""
+    """Check a library's arrays against the rules of the protocols."""
     parser.add_argument("target", metavar="package.module:function", help="for example mylib.testing:make")
     parser.add_argument("--consumer", action="store_true", help="the function imports an array instead of making one")
     parser.add_argument("--dtypes", metavar="NAMES", help="element types to check, separated by commas")
@@ -118,7 +111,7 @@ def conformance(parser: argparse.ArgumentParser) -> Run:
     def run(options: argparse.Namespace) -> int:
         from arrayhub.testing import check_consumer, check_producer
 
-        function = _find(parser, options.target)
+        function = _evaluate(parser, options.target)
         check = check_consumer if options.consumer else check_producer
         names = {key: value.split(",") for key in ("dtypes", "layouts") if (value := getattr(options, key)) is not None}
         try:
@@ -132,7 +125,7 @@ def conformance(parser: argparse.ArgumentParser) -> Run:
 
 
 def demo(parser: argparse.ArgumentParser) -> Run:
-    """Pass arrays through every installed library."""
+    """Pass arrays through every installed library and print the results."""
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub.examples import demo
@@ -143,7 +136,7 @@ def demo(parser: argparse.ArgumentParser) -> Run:
 
 
 def doctor(parser: argparse.ArgumentParser) -> Run:
-    """Report installed libraries, devices and problems."""
+    """Report installed libraries, devices and problems, with commands that fix them."""
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.epilog = "Exit status: 0 without problems, else 1."
 
@@ -156,7 +149,7 @@ def doctor(parser: argparse.ArgumentParser) -> Run:
 
 
 def explain(parser: argparse.ArgumentParser) -> Run:
-    """Explain how an object is imported, and which libraries can import it."""
+    """Explain how an object is imported, and which libraries can share its memory."""
     parser.add_argument("target", metavar="object", help=_OBJECT)
     parser.add_argument("--to", metavar="library", help="try only this library, such as torch")
     parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
@@ -169,7 +162,7 @@ def explain(parser: argparse.ArgumentParser) -> Run:
     def run(options: argparse.Namespace) -> int:
         from arrayhub import explain
 
-        target = _object(parser, options.target)
+        target = _evaluate(parser, options.target)
         try:
             explanation = explain(target, to=options.to)
         except (TypeError, ValueError) as error:  # only `to` can be invalid: explain accepts any object
@@ -181,7 +174,7 @@ def explain(parser: argparse.ArgumentParser) -> Run:
 
 
 def trace(parser: argparse.ArgumentParser) -> Run:
-    """Run a script and list its imports, exports and copies."""
+    """Run a script and list the lines that import, export, copy or wait for arrays."""
     parser.add_argument("--json", metavar="FILE", help="write each event to FILE as JSON, instead of the table")
     parser.add_argument("-m", "--module", action="store_true", help="the script is a module, such as pytest")
     parser.add_argument("script", help="the script to run")
@@ -196,7 +189,7 @@ def trace(parser: argparse.ArgumentParser) -> Run:
         if not (_is_module if options.module else os.path.isfile)(options.script):
             kind = "module" if options.module else "file"
             parser.error(f"argument script: {kind} {options.script!r} does not exist")
-        file = _opened(parser, options.json) if options.json else None  # before the script runs, to fail early
+        file = _open_file(parser, options.json) if options.json else None  # before the script runs, to fail early
         sys.argv = [options.script, *options.arguments]
         traced = trace()
         try:
@@ -223,86 +216,40 @@ def _is_module(name: str) -> bool:
         return False
 
 
-def _opened(parser: argparse.ArgumentParser, path: str) -> TextIO:
+def _open_file(parser: argparse.ArgumentParser, path: str) -> TextIO:
     try:
         return open(path, "w", encoding="utf-8")
     except OSError as error:
         parser.error(f"argument --json: {path!r} cannot be written: {error.strerror}")
 
 
-def _object(parser: argparse.ArgumentParser, target: str) -> Any:
+def _evaluate(parser: argparse.ArgumentParser, target: str) -> Any:
     """Return the object that `target` names (``package.module:object``) or computes (an expression).
 
     Exit with status 2 if `target` is invalid.
     """
-    if not target.strip():
-        parser.error(f"argument object: {target!r} is empty; accepted: {_OBJECT}")
-    if _ATTRIBUTE.fullmatch(target):
-        return _find(parser, target)
     try:
+        if _ATTRIBUTE.fullmatch(target):
+            return pkgutil.resolve_name(target)
         tree = ast.parse(target.strip(), mode="eval")
-        modules = _modules_in(parser, tree)
-    except Exception as error:  # such as SyntaxError and RecursionError
-        parser.error(f"argument object: {target}: {type(error).__name__}: {error}")
-    try:
-        value = eval(compile(tree, "object", "eval"), modules)
-    except (Exception, SystemExit) as error:  # an expression may raise any exception
-        parser.error(f"argument object: {target}: {type(error).__name__}: {error}")
+        value = eval(compile(tree, "object", "eval"), _import_modules(tree))
+    except (Exception, SystemExit) as error:  # modules, properties and expressions may raise any exception
+        parser.error(f"argument object: {target!r}: {type(error).__name__}: {error}; accepted: {_OBJECT}")
     if isinstance(value, ModuleType):
         parser.error(f"argument object: {target!r} is a module; accepted: {_OBJECT}")
     return value
 
 
-def _modules_in(parser: argparse.ArgumentParser, tree: ast.Expression) -> dict[str, Any]:
+def _import_modules(tree: ast.Expression) -> dict[str, Any]:
     """Import the modules that an expression names, and return a dict of these modules by name."""
     nodes = list(ast.walk(tree))
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
     names = {node.id for node in nodes if isinstance(node, ast.Name)} - bound - set(dir(builtins))
-    modules = {name: _import_module(parser, name) for name in sorted(names)}
+    modules = {name: importlib.import_module(name) for name in sorted(names)}
     for node in nodes:
         path = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
         if _DOTTED.fullmatch(path) and path.partition(".")[0] in modules:
             with contextlib.suppress(AttributeError):  # evaluating the expression will raise this error again
                 pkgutil.resolve_name(path)  # imports the submodules in the path
     return modules
-
-
-# Common import aliases, and the modules that they denote.
-_MODULES = {
-    "ah": "arrayhub",
-    "ak": "awkward",
-    "cp": "cupy",
-    "jnp": "jax.numpy",
-    "np": "numpy",
-    "pa": "pyarrow",
-    "pd": "pandas",
-    "pl": "polars",
-    "sp": "scipy",
-    "xr": "xarray",
-}
-
-
-def _import_module(parser: argparse.ArgumentParser, name: str) -> Any:
-    """Import a module, or exit with status 2."""
-    try:
-        return importlib.import_module(name)
-    except (Exception, SystemExit) as error:  # a module may raise any exception, and a script may call sys.exit
-        module = _MODULES.get(name, name.removesuffix(".py"))
-        advice = f"; write {module}" if module != name else ""
-        parser.error(f"argument object: {name} cannot be imported: {type(error).__name__}: {error}{advice}")
-
-
-def _find(parser: argparse.ArgumentParser, target: str) -> Any:
-    """Return the object that ``package.module:object`` names, or exit with status 2."""
-    module_name, colon, path = target.partition(":")
-    if not (module_name and colon and path):
-        example = ":".join(target.rpartition(".")[::2]) if _DOTTED.fullmatch(target) else "numpy:pi"
-        parser.error(f"argument object: {target!r} does not name an object; accepted, for example: {example}")
-    module = _import_module(parser, module_name)
-    try:
-        return reduce(getattr, path.split("."), module)
-    except Exception as error:  # a module's __getattr__ or a property may raise any exception
-        names = [name for name in dir(module) if not name.startswith("_")]
-        known = ", ".join(difflib.get_close_matches(path, names) or names[:8]) or "nothing public"
-        parser.error(f"argument object: {target}: {error}; accepted, for example: {known}")

@@ -65,23 +65,22 @@ def library(tmp_path):
         (["doctor", "--yaml"], "unrecognized arguments: --yaml"),
         (["explain"], "required: object"),
         (["explain", "numpy"], "'numpy' is a module; accepted: package.module:object"),
-        (["explain", ":pi"], "':pi' does not name an object; accepted, for example: numpy:pi"),
-        (["explain", "numpy.arange(3)[::"], "numpy.arange(3)[::: SyntaxError: "),
-        (["explain", "np.arange(3)"], "argument object: np cannot be imported: ModuleNotFoundError"),
-        (["explain", "numpy.arange('a')"], "numpy.arange('a'): "),
+        (["explain", ":pi"], "':pi': ValueError: "),
+        (["explain", "numpy.arange(3)[::"], "'numpy.arange(3)[::': SyntaxError: "),
+        (["explain", "np.arange(3)"], "'np.arange(3)': ModuleNotFoundError: No module named 'np'"),
+        (["explain", "numpy.arange('a')"], "Error: "),
         (["explain", "numpy.no_such_name"], "AttributeError: module 'numpy' has no attribute 'no_such_name'"),
-        (["explain", "exit()"], "exit(): "),
-        (["explain", "no_such_module:a"], "no_such_module cannot be imported: ModuleNotFoundError"),
-        (["explain", "..:a"], "cannot be imported"),
-        (["explain", "numpy:linalg.inverse"], "numpy:linalg.inverse: "),
-        (["explain", "numpy:pie"], "accepted, for example: pi"),
+        (["explain", "exit()"], "'exit()': "),
+        (["explain", "no_such_module:a"], "'no_such_module:a': ModuleNotFoundError"),
+        (["explain", "..:a"], "'..:a': ValueError"),
+        (["explain", "numpy:linalg.inverse"], "'numpy:linalg.inverse': AttributeError"),
+        (["explain", "numpy:pie"], "has no attribute 'pie'"),
         (["explain", "numpy:pi", "--to", "fortran"], "argument --to: "),
         (["conformance", "mylib:images.first"], "is not callable; accepted: a function of one argument"),
-        (["explain", "script:a"], "script cannot be imported: SystemExit: 0"),
-        (["explain", ""], "argument object: '' is empty; accepted: package.module:object"),
-        (["explain", "mylib.py:images"], "; write mylib\n"),
-        (["conformance", "numpy.asarray"], "does not name an object; accepted, for example: numpy:asarray"),
-        (["explain", "broken:a"], "broken cannot be imported: RuntimeError: on purpose"),
+        (["explain", "script:a"], "'script:a': SystemExit: 0"),
+        (["explain", ""], "argument object: '': SyntaxError"),
+        (["explain", "mylib.py:images"], "No module named 'mylib.py'"),
+        (["explain", "broken:a"], "'broken:a': RuntimeError: on purpose"),
     ],
 )
 def test_invalid_arguments_print_one_error(library, arguments, words):
@@ -91,13 +90,6 @@ def test_invalid_arguments_print_one_error(library, arguments, words):
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.count("error: ") == 1
-
-
-@pytest.mark.parametrize("target", ["np.arange(3)", "np:pi"])
-def test_error_for_an_abbreviated_module_names_the_module(library, target):
-    done = run("explain", target, cwd=library)
-    assert done.stderr.endswith("No module named 'np'; write numpy\n")
-    assert run("explain", target.replace("np", "numpy"), cwd=library).returncode == 0
 
 
 def test_explain_prints_type_and_verdicts(library):
@@ -158,7 +150,9 @@ def test_conformance_fails_if_the_function_never_returns_an_array(library):
 def test_page_describes_every_command():
     page = (ROOT / "docs/reference/command_line.md").read_text()
     described = re.findall(r"^\| `arrayhub (\w+)[^|]*\| ([^|]*) \|", page, re.MULTILINE)
-    assert described == [(command.name, command.purpose) for command in COMMANDS]
+    assert [(name, f"{purpose.capitalize()}.") for name, purpose in described] == [
+        (command.__name__, command.__doc__) for command in COMMANDS
+    ]
 
 
 def test_version_is_printed(tmp_path):
@@ -339,4 +333,4 @@ def test_doctor_report_as_text_lists_every_library(tmp_path, report):
 
 def test_demo_has_a_row_or_column_for_every_library_in_its_heading():
     demo = pytest.importorskip("arrayhub.examples.demo")
-    assert {"numpy", *demo._PRODUCERS_OF, *demo._CONSUMER_OF} == set(demo.LIBRARIES)
+    assert {"numpy", *demo.PRODUCERS, *demo.CONSUMERS} == set(demo.LIBRARIES)
