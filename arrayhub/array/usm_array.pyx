@@ -4,10 +4,10 @@ Included files:
 
 - construction: `USMArray(...)` on new or existing memory
 - flags: the attribute `flags`
-- ndarray_methods: methods of `numpy.ndarray` such as `astype`, `ravel` and `view`
 - scalars: conversion of elements to Python values, such as `item`, `tolist` and iteration
-- unsupported_ops: errors of `==`, of in-place operators and of attributes that USMArray lacks
 """
+
+import numpy as np
 
 cimport cython
 from cpython.long cimport PyLong_FromSsize_t
@@ -16,10 +16,14 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from arrayhub._core.cpython.atomics cimport seen, set_once
+from arrayhub._core.cpython.attributes cimport set_hints
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     COPIED,
+    F_CONTIGUOUS,
     IMMUTABLE,
+    NOTSWAPPED,
+    PACKED,
     UNRESOLVED_ID,
     WRITEABLE,
     Descriptor,
@@ -32,33 +36,240 @@ from arrayhub._core.descriptor cimport (
     labels_of,
     make_device,
     name_of_elements,
+    refuse_packed,
     register_class,
+    reshape,
     same_layout,
+    seal,
+    set_dtype,
+    set_labels,
     size_of,
     transpose,
+    view_of,
 )
-from arrayhub._core.cpython.attributes cimport set_hints
 from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.runtime cimport device_of
-from arrayhub.adapters cimport arrow, dlpack, interface_dict
-from arrayhub.adapters cimport buffer as buffer_adapter
+from arrayhub.adapters cimport arrow, buffer as buffer_adapter, dlpack, interface_dict
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.runtimes cimport sycl
-
 
 from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabelled
-from arrayhub._core.errors import show
+from arrayhub._core.dtypes import requested_dtype, satisfies
+from arrayhub._core.errors import PACKED_ELEMENTS, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.strides import Strides
 from arrayhub.transfer.host_copies import footprint_bytes, gather, row_boundary
 
 include "construction.pxi"
 include "flags.pxi"
-include "ndarray_methods.pxi"
+
+# -------------------------------------------------------------------------------------------------------------- ndarray methods
+
+# Methods of `numpy.ndarray` that do not require arithmetic: astype, view, ravel, flatten, reshape.
+
+
+cdef object view_as(Descriptor a, object dtype):
+    """Return a view of the bytes of `a` as elements of a different type.
+
+    NumPy computes shape and strides from an ndarray of the same layout. NumPy does not access the memory, which may be on a
+    device.
+    """
+    if dtype is None:
+        return same_layout(a)
+    if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
+        raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
+    refuse_packed(a, "view")
+    shown = numpy_library.array_over(a, stored_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
+    cdef Descriptor view = view_of(a, shown.ndim)     # more dimensions than `a` if the dtype has a shape
+    cdef int k
+    for k in range(view.nd_):
+        view.shape_[k] = shown.shape[k]
+        view.byte_strides_[k] = shown.strides[k]
+    view.flags_ &= ~NOTSWAPPED
+    view.dtype_ = None
+    set_dtype(view, shown.dtype)
+    seal(view)
+    if a.labels != NULL and a.itemsize_ == view.itemsize_ and a.nd_ == view.nd_:
+        set_labels(view, labels_of(a))
+    return view
+
+
+cdef object stored_dtype(Descriptor a):
+    """Return the dtype of `a`, or a void dtype of the same size if neither NumPy nor ml_dtypes has the type."""
+    try:
+        return get_dtype(a)
+    except TypeError:
+        pass
+    return np.dtype((np.void, a.itemsize_))
+
+
+cdef bint in_fortran_order(Descriptor a, object order, str call) except -1:
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"{call}: order is {show(order)}; accepted: 'C', 'F', 'A' or 'K'")
+    return order == "F" or order != "C" and a.flags_ & F_CONTIGUOUS and not a.flags_ & C_CONTIGUOUS
+
+
+cdef object reshape_in(Descriptor a, tuple shape, object order):
+    if type(order) is str and order == "C":      # the usual case
+        return reshape(a, shape)
+    if order not in ("C", "F", "A"):      # NumPy's reshape does not accept "K", either
+        raise ValueError(f"reshape: order is {show(order)}; accepted: 'C', 'F' or 'A'")
+    if not in_fortran_order(a, order, "reshape"):
+        return reshape(a, shape)
+    refuse_packed(a, "reshape")
+    try:
+        return transpose(reshape(transpose(a, None), shape[::-1]), None)
+    except BufferError:
+        raise BufferError(
+            f"reshape: strides cannot represent the shape {shape} in Fortran order; call copy(order='F') first"
+        ) from None
+
+
+cdef object ravel(Descriptor a, object order):
+    refuse_packed(a, "ravel")
+    cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "ravel") else a
+    try:
+        return reshape(ordered, (-1,) if ordered.size else (0,))
+    except BufferError:
+        raise BufferError(
+            f"ravel: shape {(<object> a).shape} with byte strides {(<object> a).byte_strides} cannot be viewed as one"
+            " dimension; call flatten(), which copies"
+        ) from None
+
+
+cdef object flatten(Descriptor a, object order):
+    refuse_packed(a, "flatten")
+    cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "flatten") else a
+    return reshape(transfer.copy(ordered), (ordered.size,))
+
+
+cdef object astype(Descriptor a, object dtype, object order, object casting, object copy):
+    cdef bint fortran = in_fortran_order(a, order, "astype")
+    copy = check_copy(copy, "astype")
+    dtype = requested_dtype(dtype)
+    if not np.can_cast(get_dtype(a), dtype, casting):
+        raise TypeError(
+            f"astype: casting={casting!r} forbids converting {get_dtype(a)!r} to {dtype!r}; accepted: conversions that"
+            " numpy.can_cast allows"
+        )
+    if satisfies(get_dtype(a), dtype):
+        return transfer.copy(a, order="F" if fortran else "C") if copy else a
+    if a.flags_ & PACKED:
+        raise BufferError(f"astype: {PACKED_ELEMENTS}")
+    return transpose(transfer.astype(transpose(a, None), dtype), None) if fortran else transfer.astype(a, dtype)
+
+
+cdef object ctypes_of(Descriptor a):
+    interface_dict.check_host(a, "ctypes")
+    return numpy_library.emit(a).ctypes
+
+
 include "scalars.pxi"
-include "unsupported_ops.pxi"
+
+# -------------------------------------------------------------------------------------------------------------- unsupported ops
+
+# Errors for comparisons, in-place operators and attributes that USMArray lacks. Each error names a call to use.
+#
+# Arithmetic raises Python's own TypeError, because USMArray does not have the methods.
+
+cdef extern from *:
+    """
+    static PyObject *arrayhub_refuse_in_place(PyObject *array, PyObject *other) {
+        PyErr_SetString(PyExc_TypeError,
+                        "in-place operator: USMArray does not implement arithmetic; use x[...] = arrayhub.as_numpy(x) + y");
+        return NULL;
+    }
+
+    static PyObject *arrayhub_refuse_in_place_power(PyObject *array, PyObject *other, PyObject *modulo) {
+        return arrayhub_refuse_in_place(array, other);
+    }
+
+    /* Without these slots, `x += ndarray` would bind x to NumPy's result, and the memory would not change. */
+    static void arrayhub_refuse_in_place_operators(PyTypeObject *cls) {
+        PyNumberMethods *nb = cls->tp_as_number;
+        nb->nb_inplace_add = nb->nb_inplace_subtract = nb->nb_inplace_multiply = nb->nb_inplace_true_divide
+            = nb->nb_inplace_floor_divide = nb->nb_inplace_remainder = nb->nb_inplace_matrix_multiply
+            = nb->nb_inplace_lshift = nb->nb_inplace_rshift = nb->nb_inplace_and = nb->nb_inplace_or
+            = nb->nb_inplace_xor = arrayhub_refuse_in_place;
+        nb->nb_inplace_power = arrayhub_refuse_in_place_power;
+    }
+    """
+    void refuse_in_place_operators "arrayhub_refuse_in_place_operators"(type cls)
+
+
+cdef object compare(object array, object other, int op, str advice):
+    """Return the result of the other operand's comparison for ``array == other`` or ``array != other``.
+
+    If the comparison returns NotImplemented, raise TypeError. Without this error, Python would compare identities, for example
+    in ``x in [1, 2]``.
+    """
+    cls = type(other)
+    if cls is not type(array):
+        answer = cls.__eq__(other, array) if op == Py_EQ else cls.__ne__(other, array)
+        if answer is not NotImplemented:
+            return answer
+    raise TypeError(f"{'==' if op == Py_EQ else '!='}: {advice}")
+
+
+cdef str NO_COMPARISON = (
+    "a USMArray does not implement arithmetic or comparison; use arrayhub.as_numpy(x), or another library's array from"
+    " as_torch, as_jax, as_cupy or as_dpnp"
+)
+
+
+# Attributes that compute:
+_COMPUTING = (
+    *("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "cumsum", "cumprod", "argmin", "argmax", "round"),
+    *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate"),
+    *("take", "put", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
+)
+# Other methods and attributes of ndarrays:
+_NUMPYS = ("dump", "dumps", "getfield", "setfield", "squeeze", "swapaxes", "tofile", *_COMPUTING)
+_VALUES = ("real", "imag", "flat", "mT")
+_LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "scipy", "torch")
+
+# Attributes of ndarrays, tensors and SYCL arrays that USMArray lacks, and the call to use instead.
+cdef dict HINTS = {
+    **{name: f"arrayhub.as_numpy(x).{name}()" for name in _NUMPYS},
+    **{name: f"arrayhub.as_numpy(x).{name}" for name in _VALUES},
+    **{f"{prefix}{name}": f"arrayhub.as_{name}(x)" for name in _LIBRARIES for prefix in ("", "as_", "to_")},
+    **dict.fromkeys(("as_numpy", "asnumpy", "numpy", "values"), "arrayhub.as_numpy(x)"),
+    **dict.fromkeys(("clone", "contiguous"), "x.copy()"),
+    **dict.fromkeys(("cpu", "get"), "arrayhub.to_host(x)"),
+    **dict.fromkeys(("to_list", "to_pylist"), "x.tolist()"),
+    **{name: f"x.base.{name}" for name in ("sycl_context", "sycl_device", "sycl_queue")},
+    **{name: f"arrayhub.{name}(x)" for name in ("check", "debug_repr", "explain", "ipc_handle")},
+    "convert": "arrayhub.convert(x, library)",
+    "cuda": "arrayhub.to_device(x, 'cuda:0')",
+    "data_ptr": "x.ptr",
+    "detach": "arrayhub.as_torch(x)",
+    "dim": "x.ndim",
+    "double": "x.astype('float64')",
+    "element_size": "x.itemsize",
+    "fill": "x[...] = value",
+    "float": "x.astype('float32')",
+    "half": "x.astype('float16')",
+    "is_contiguous": "x.flags",
+    "is_cuda": "x.device",
+    "itemset": "x[index] = value",
+    "like": "arrayhub.like(x, model)",
+    "nd": "x.ndim",
+    "newbyteorder": "x.view(x.dtype.newbyteorder())",
+    "numel": "x.size",
+    "permute": "x.transpose(axes)",
+    "ptp": "numpy.ptp(x)",
+    "resize": "numpy.resize(x, shape), which copies",
+    "setflags": "x.flags['WRITEABLE'] = False",
+    "storage_offset": "x.offset",
+    "stride": "x.strides",
+    "to": "arrayhub.to_device(x, device)",
+    "tostring": "x.tobytes()",
+    "unsqueeze": "x.reshape(shape)",
+    "usm_data": "x.base",
+}
+
 
 cdef extern from *:
     """
