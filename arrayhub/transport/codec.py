@@ -1,4 +1,4 @@
-"""Element types in pickles: encoding, decoding with validation, and padding bytes. Errors for invalid pickles.
+"""Element types in pickles: encoding, and decoding with validation. Errors for invalid pickles.
 
 - A string is NumPy's type string, or a byte order and NumPy's type character.
 - A tuple ``(name, code, bits, packed)`` describes a type that NumPy does not have: its name, its DLPack type code, its
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -146,59 +146,3 @@ def element_error(element: object) -> pickle.UnpicklingError:
         f"arrayhub: the element type in the pickle is {show(element)}; accepted: a NumPy type string, (name, DLPack"
         " code, bits, packed) of a type that NumPy does not have, or a numpy.dtype without Python objects"
     )
-
-
-# ----------------------------------------------------------------------------------------------------- padding bytes
-
-# The long double of x86 uses ten of its sixteen bytes. On other machines all bytes are used.
-_EXTENDED = 10
-# Type numbers, because user-defined types may have the same characters.
-_PADDED = (np.dtype("g").num, np.dtype("G").num) if np.finfo(np.longdouble).nmant == 63 else ()
-
-
-def find_value_bytes(dtype: np.dtype[Any]) -> list[tuple[int, int]]:
-    """Return the runs of bytes (start, length) that represent the value of an element. All other bytes are padding."""
-    runs: list[tuple[int, int]] = []
-    for start, length in sorted(_iterate_value_bytes(dtype, 0)):
-        if runs and start <= sum(runs[-1]):
-            first, before = runs.pop()
-            start, length = first, max(before, start + length - first)
-        runs.append((start, length))
-    return runs
-
-
-def _iterate_value_bytes(dtype: np.dtype[Any], at: int) -> Iterator[tuple[int, int]]:
-    if dtype.names is not None:
-        for name in dtype.names:
-            field, offset = dtype.fields[name][:2]  # type: ignore[index]
-            yield from _iterate_value_bytes(field, at + offset)
-    elif dtype.subdtype is not None:
-        base, inner = dtype.subdtype[0], find_value_bytes(dtype.subdtype[0])
-        if inner == [(0, base.itemsize)]:
-            yield at, dtype.itemsize
-        else:
-            for start in range(at, at + dtype.itemsize, base.itemsize):
-                yield from ((start + offset, length) for offset, length in inner)
-    elif dtype.num in _PADDED:
-        for start in range(at, at + dtype.itemsize, np.dtype("g").itemsize):
-            yield start, _EXTENDED
-    else:
-        yield at, dtype.itemsize
-
-
-def runs_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a dtype of the same size whose fields are the runs of `find_value_bytes`."""
-    runs = [(start, length) for start, length in find_value_bytes(dtype) if length]
-    return np.dtype(
-        {
-            "names": [str(k) for k in range(len(runs))],
-            "formats": [f"V{length}" for _, length in runs],
-            "offsets": [start for start, _ in runs],
-            "itemsize": dtype.itemsize,
-        }
-    )
-
-
-def has_padding(dtype: np.dtype[Any]) -> bool:
-    """Return whether an element has padding bytes."""
-    return find_value_bytes(dtype) != [(0, dtype.itemsize)]

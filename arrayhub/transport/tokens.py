@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from arrayhub._core.errors import unreadable
 from arrayhub.array.usm_array import USMArray
@@ -19,10 +20,20 @@ from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.transfer.host_copies import pieces
-from arrayhub.transport import codec
 from arrayhub.transport.pickles import identity, without_unused_bits
 
 _CHUNK = 1 << 20  # bytes
+
+# The long double of x86 uses ten of its sixteen bytes. On other machines all bytes are used. The keys are type numbers,
+# because user-defined types may have the same characters. Each value is a dtype whose fields are the used bytes.
+_SIZE = np.dtype("g").itemsize
+_USED_BYTES = {
+    np.dtype(char).num: np.dtype(
+        {"names": names, "formats": ["V10"] * len(names), "offsets": offsets, "itemsize": _SIZE * len(names)}
+    )
+    for char, names, offsets in (("g", ["real"], [0]), ("G", ["real", "imag"], [0, _SIZE]))
+    if np.finfo(np.longdouble).nmant == 63
+}
 
 
 def token(array: USMArray) -> tuple[Any, ...]:
@@ -64,12 +75,24 @@ def _make_unique_token(array: USMArray) -> str:
         ) from None
 
 
-def _split_at_padding(array: USMArray) -> list[USMArray]:
-    """Return ``[array]``. If its elements have padding, return views of the parts between the padding instead."""
-    if not codec.has_padding(array.dtype):
-        return [array]
-    bare = np.asarray(array).view(codec.runs_of(array.dtype))
-    return [asarray(bare[name]) for name in bare.dtype.names or ()]
+def _split_at_padding(array: USMArray) -> Iterator[USMArray]:
+    """Yield views of the parts of each element that are not padding: `array` itself, or its fields."""
+    dtype = array.dtype
+    if dtype.names is None and dtype.num not in _USED_BYTES:
+        yield array
+    else:
+        yield from map(asarray, _iterate_fields(np.asarray(array)))
+
+
+def _iterate_fields(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    used = _USED_BYTES.get(values.dtype.num)
+    if values.dtype.names is not None:
+        for name in values.dtype.names:
+            yield from _iterate_fields(values[name])
+    elif used is not None:
+        yield from _iterate_fields(values.view(used))
+    else:
+        yield values
 
 
 def _iterate_runs(array: USMArray) -> Iterator[USMArray]:
