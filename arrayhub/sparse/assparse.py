@@ -114,9 +114,8 @@ _is_tensor = derived_from("torch", "Tensor")
 
 def _find_importer(cls: type) -> _Parse | None:
     """Return the importer for a type, or None if objects of the type are never sparse. Importers are cached by type."""
-    if issubclass(cls, SparseParts):
-        parse = _return_unchanged
-    else:
+    parse: _Parse = _return_unchanged
+    if not issubclass(cls, SparseParts):
         name = "torch" if _is_tensor(cls) else sparse_module(cls)
         if root_of(cls) == "onedal" and cls.__name__ == "table":
             name = "onedal"
@@ -127,9 +126,8 @@ def _find_importer(cls: type) -> _Parse | None:
     return parse
 
 
-def _return_unchanged(obj: Any, copy: Copy) -> SparseArray:
-    found: SparseArray = obj
-    return found
+def _return_unchanged(obj: Any, copy: Copy) -> Any:
+    return obj
 
 
 def change(obj: Any, dtype: Any, device: Any) -> Any:

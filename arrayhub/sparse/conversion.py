@@ -98,15 +98,12 @@ def to_format(x: Any, row: Format, blocksize: tuple[int, int] | None = None) -> 
     blocks = _check_blocksize(x, blocksize) if row.blocks else None
     if not is_on_host(x):
         return to_format(x.to_host(), row, blocksize).to_device(x.device)
-    coords, stored = elements(x)
     if row.compressed is not None:
-        return _compress(x, row, blocks, coords, stored)
-    coords, stored = _sum_repeated(coords, stored)
+        return _compress(x, row, blocks, *elements(x))
+    (number, *coords), stored = _sum_repeated(*elements(x))
     if x.batch_ndim:
-        batches = np.unravel_index(coords[0], x.shape[: x.batch_ndim]) if len(stored) else [coords[0]] * x.batch_ndim
-        coords = [*(array.astype(coords[0].dtype) for array in batches), *coords[1:]]
-    else:
-        coords = coords[1:]
+        batches = np.unravel_index(number, x.shape[: x.batch_ndim]) if len(stored) else [number] * x.batch_ndim
+        coords = [*(array.astype(number.dtype) for array in batches), *coords]
     return type(x)("coo", x.shape, asarray(stored), coords=tuple(map(asarray, coords)), state=CHECKED | CANONICAL)
 
 

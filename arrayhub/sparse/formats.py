@@ -1,7 +1,7 @@
 """Table of sparse formats, and validation of the shapes and types of their arrays."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from arrayhub._core.errors import interface_error, show
 
@@ -42,7 +42,10 @@ FORMATS = {
 DIMENSIONS = ("rows", "columns")
 
 
-def check_shapes(source: str, x: Any) -> Any:
+_Array = TypeVar("_Array")
+
+
+def check_shapes(source: str, x: _Array) -> _Array:
     """Validate the shapes and types of the arrays of a sparse array, and return it. The elements are not read.
 
     Raises
@@ -50,7 +53,7 @@ def check_shapes(source: str, x: Any) -> Any:
     InterfaceError
         The shapes are inconsistent, or indices are not integers. The message begins with `source`.
     """
-    row = FORMATS[x.format]
+    row = FORMATS[x.format]  # type: ignore[attr-defined]
     if row.compressed is None:
         _check_coords(source, x)
     else:
@@ -70,7 +73,7 @@ def _check_compressed(source: str, row: Format, x: Any) -> None:
         raise interface_error(source, "shape of data", of_data, accepted)
     if len(shape) != batch + 2 + dense:
         raise interface_error(source, "shape", shape, f"{batch + 2 + dense} dimensions, as the arrays require")
-    compressed = shape[batch + row.compressed]  # type: ignore[operator]
+    compressed = shape[batch + row.compressed]
     if row.blocks:
         if of_data[lead : lead + 2] != blocksize or min(blocksize) < 1:
             raise interface_error(source, "shape of data", of_data, f"nonempty blocks of shape {blocksize}")

@@ -381,7 +381,7 @@ def _parse_binsparse(obj: Any, copy: Copy) -> Any:
     data = part("values")
     if name != "coo":
         return _parse_compressed(_BINSPARSE, name, shape, data, part("indices_1"), part("pointers_to_1"))
-    coords = part("indices_1") if joined else tuple(part(f"indices_{k}") for k in range(len(shape)))
+    coords: Any = part("indices_1") if joined else tuple(part(f"indices_{k}") for k in range(len(shape)))
     if joined and coords.ndim != 2:
         raise interface_error(_BINSPARSE, "indices_1", coords.shape, "an array of (dimension, element)")
     return _parse_coords(_BINSPARSE, shape, data, coords)

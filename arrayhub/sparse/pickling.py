@@ -46,8 +46,7 @@ def _unpickle_sparse(state: Any) -> SparseArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    found: SparseArray = restore_state(_build_array, state, "SparseArray")
-    return found
+    return restore_state(_build_array, state, "SparseArray")
 
 
 _unpickle_sparse.__module__ = "arrayhub"  # pickles name this module, so the function can move
