@@ -137,8 +137,7 @@ def _make_frame(obj: Any, options: Options) -> Any:
     return made if is_frame(made) else made.to_frame()
 
 
-def _make_series(obj: Any, options: Options) -> Any:
-    return _export("pandas", obj, options)
+_make_series = partial(_export, "pandas")
 
 
 def _make_index(obj: Any, options: Options) -> Any:
@@ -228,8 +227,7 @@ def _make_polars_frame(obj: Any, options: Options) -> Any:
     return made.to_frame() if isinstance(made, sys.modules["polars"].Series) else made
 
 
-def _make_polars_series(obj: Any, options: Options) -> Any:
-    return _export("polars", obj, options)
+_make_polars_series = partial(_export, "polars")
 
 
 def _make_chunked(obj: Any, options: Options) -> Any:

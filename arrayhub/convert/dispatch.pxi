@@ -118,7 +118,7 @@ if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(P
 # --------------------------------------------------------------------------------------------- the record of a type
 
 
-importers[OWN_ARRAY] = itself
+importers[OWN_ARRAY] = return_own
 importers[WRAPPER] = parse_wrapper
 
 cdef enum Labelled:          # which objects of a type have dimension names or an origin
@@ -238,7 +238,7 @@ cdef Descriptor import_array(object obj, object stream):
     if a is None:     # an importer returns None for objects that it leaves to the protocols
         a = try_protocols(obj, stream, protocols_of(record))
     if is_labelled(obj, labels_of(record)):
-        a = labelled(obj, a)
+        a = add_labels(obj, a)
     return a if stream is None else on_stream(a, stream, a is not obj)
 
 
@@ -254,11 +254,11 @@ cdef Descriptor import_traced(object obj, object stream, object via):
     return a
 
 
-cdef Descriptor itself(object obj, object stream):
+cdef Descriptor return_own(object obj, object stream):
     return <Descriptor> obj
 
 
-cdef Descriptor labelled(object obj, Descriptor a):
+cdef Descriptor add_labels(object obj, Descriptor a):
     """Return `a`, which was imported from `obj`, with the labels of `obj`."""
     from arrayhub.adapters.dimensions import parse
 
@@ -280,10 +280,10 @@ cdef bint has_names(object obj) except -1:
 cdef inline bint may_have(object obj, object name) except -1:
     """Return whether an object has an attribute, including one whose getter raises. `dimensions` handles this error."""
     cdef int found = arrayhub_look_for(obj, name)
-    return found != 0 if found >= 0 else answered()
+    return found != 0 if found >= 0 else clear_error()
 
 
-cdef bint answered() except -1:
+cdef bint clear_error() except -1:
     """Clear the pending exception and return True, or raise the exception if it must propagate."""
     try:
         raise_on()
@@ -574,7 +574,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
             + (f"it supports {supported}: call arrayhub.asarray(x)" if supported else "accepted: objects that support it")
         )
     if is_labelled(obj, labels_of(record_of(obj))):
-        a = labelled(obj, a)
+        a = add_labels(obj, a)
     return a if stream is None else on_stream(a, stream, True)
 
 

@@ -123,8 +123,8 @@ def asarray(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     else:
         a = import_array(obj, order) if copy is False and device is None else import_or_build(obj, order, False)
     if dtype is None and device is None and copy is False:
-        return a if not a.flags_ & COPIED else shared(a, obj, "asarray")
-    return converted(a, obj, dtype, device, copy, stream)
+        return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
+    return apply_requests(a, obj, dtype, device, copy, stream)
 
 
 cdef object without_missing(object obj, object missing):
@@ -237,7 +237,7 @@ cdef Descriptor import_values(object obj, object dtype, object order):
     return order_on_stream(numpy_library.copy_values_as(obj, dtype), order)
 
 
-cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
+cdef object apply_requests(Descriptor a, object obj, object dtype, object device, object copy, object stream):
     """Apply the arguments `dtype`, `device` and `copy` of `asarray` to an imported array."""
     copy = check_copy(copy, "asarray")
     result = a
@@ -245,7 +245,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
         refuse_bytes(a, obj, dtype)
         if device is not None:      # the host casts the elements
             result = transfer.to_host(result, stream=stream)
-        result = of_type(result, obj, requested_dtype(dtype))
+        result = cast_imported(result, obj, requested_dtype(dtype))
     if device is not None:
         result = transfer.to_device(result, device, copy=True if copy and result is a else None, stream=stream)
     if copy and shares(a, result):
@@ -255,13 +255,13 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
     return result
 
 
-cdef Descriptor of_type(Descriptor a, object obj, object dtype):
+cdef Descriptor cast_imported(Descriptor a, object obj, object dtype):
     """Return a copy of `a` with a different element type. `a` was imported from `obj`."""
     if issubclass(type(obj), VALUES) and import_copied(a, obj) and host_readable(a):
         check_numbers(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
     if is_object_array(obj):
-        return of_type(a, values_of(obj), dtype)
+        return cast_imported(a, values_of(obj), dtype)
     return transfer.astype(a, dtype)
 
 
@@ -296,7 +296,7 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
     return not unwraps(type(obj))
 
 
-cdef Descriptor shared(Descriptor a, object obj, str call):
+cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
     """Return `a`. Raise BufferError if the import has copied memory of `obj`, for ``copy=False``."""
     if import_copied(a, obj) and not issubclass(type(obj), VALUES) and not PyCapsule_CheckExact(obj):
         raise BufferError(f"{call}: {name_of_type(type(obj))} can only be imported as a copy; pass copy=None, which copies")
@@ -360,7 +360,7 @@ cdef Descriptor import_allowed(object obj, object copy, str call):
     if copy is not False and check_copy(copy, call) is not False:
         return import_or_build(obj, None, False)
     a = import_array(obj, None)
-    return a if not a.flags_ & COPIED else shared(a, obj, call)
+    return a if not a.flags_ & COPIED else refuse_copy(a, obj, call)
 
 
 cdef Descriptor dense_or_none(object obj, object copy, str call):
@@ -529,11 +529,6 @@ def array_or_nested(obj, /):
         return hooks.nested.asnested(obj)
     except (BufferError, TypeError, ValueError):
         raise refusal from None
-
-
-def nested_consumers():
-    """Return the names of the libraries whose own arrays can be nested, such as polars."""
-    return tuple(hooks.nested.NESTED_CONSUMERS)
 
 
 cdef inline bint is_own(object obj, Library to) except -1:
@@ -764,7 +759,7 @@ cdef object change(object obj, Library to, object dtype, object device):
         if structured is None:
             raise refusal
         return structured._change(dtype, device)
-    result = converted(a, obj, dtype, device, None, None)
+    result = apply_requests(a, obj, dtype, device, None, None)
     return obj if result is a and not import_copied(a, obj) else result
 
 
@@ -1133,14 +1128,14 @@ cdef object give_by_function(Descriptor a, object take, object emit, str to, bin
         a = same_layout(a)
         a.flags_ |= WRITEABLE
     if emit is not None:
-        return emitted(emit, a, to, copied)
+        return call_emit(emit, a, to, copied)
     result = call_from_dlpack(take, a, to, copied)
     if not copied:
         check_view(a, result, f"{to}.from_dlpack")
     return result
 
 
-cdef object emitted(object emit, Descriptor a, str root, bint copied):
+cdef object call_emit(object emit, Descriptor a, str root, bint copied):
     """Return the result of a registered library's `emit`, after checking that it is an array of the library."""
     from arrayhub.libraries import plugins
 

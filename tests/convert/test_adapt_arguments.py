@@ -647,6 +647,16 @@ def test_an_adapted_call_makes_few_python_calls(name, most):
     assert count_calls(double, arrays()[name]([1.0, 2.0])) <= most
 
 
+def test_an_export_that_copies_does_not_compute_the_advice_of_a_refusal():
+    """The refusal of the view, which copy=None replaces by a copy, is not raised."""
+    unaligned = np.frombuffer(bytearray(24), "f4", 5, offset=4)
+    assert count_calls(lambda: ah.as_torch(np.arange(3)[::-1], copy=None)) <= 15
+    jax = pytest.importorskip("jax")
+    assert count_calls(lambda: ah.as_jax(unaligned, copy=None)) <= 15
+    assert count_calls(ah.adapt("jax")(lambda x: x), unaligned) <= 30
+    assert isinstance(ah.as_jax(unaligned, copy=None), jax.Array)
+
+
 def test_generator_functions_name_like():
     def rows(x):
         yield x
