@@ -263,16 +263,6 @@ def test_via_imports_a_usm_array_through_the_protocol():
         assert (u.ptr, u.protocol) == (x.ptr, via)
 
 
-def test_bytes_are_immutable_and_bytearrays_cannot_be_resized():
-    assert ah.asarray(b"abc").access == "immutable"
-    x = bytearray(b"abc")
-    u = ah.asarray(x)
-    with pytest.raises(BufferError):
-        x.extend(b"d")
-    del u
-    x.extend(b"d")
-
-
 # ------------------------------------------------------------------------------------------------------- copy and dtype
 
 

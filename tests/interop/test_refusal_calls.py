@@ -101,6 +101,21 @@ def test_calls_for_the_sources_of_nested_data_work():
     assert not faults, "\n".join(faults)
 
 
+def test_calls_of_refused_copies_of_nested_data_work():
+    sources = pytest.importorskip("nested_sources").SOURCES
+    refused = 0
+    for name, make in sources.items():
+        for to in TARGETS:
+            try:
+                ah.convert(make(), to, copy=True)
+            except ImportError:
+                continue
+            except (BufferError, TypeError, ValueError) as error:
+                refused += 1
+                assert error.call == "" or called(error.call, make()) is not None, (name, to)
+    assert refused
+
+
 @pytest.mark.parametrize("producer", SPARSE_PRODUCERS, ids=lambda producer: producer.name)
 def test_calls_for_sparse_arrays_work(producer):
     faults = []
