@@ -103,7 +103,7 @@ def test_calls_for_the_sources_of_nested_data_work():
 
 def test_calls_of_refused_copies_of_nested_data_work():
     sources = pytest.importorskip("nested_sources").SOURCES
-    refused = 0
+    refused = []
     for name, make in sources.items():
         for to in TARGETS:
             try:
@@ -111,9 +111,12 @@ def test_calls_of_refused_copies_of_nested_data_work():
             except ImportError:
                 continue
             except (BufferError, TypeError, ValueError) as error:
-                refused += 1
-                assert error.call == "" or called(error.call, make()) is not None, (name, to)
+                refused.append((name, to, error.call))
     assert refused
+    without = {(name, to) for name, to, call in refused if not call}
+    assert without <= {("pa timestamp", "jax"), ("pd datetime", "jax")}  # jax has no times
+    for name, to, call in refused:
+        assert (name, to) in without or called(call, sources[name]()) is not None, (name, to)
 
 
 @pytest.mark.parametrize("producer", SPARSE_PRODUCERS, ids=lambda producer: producer.name)
