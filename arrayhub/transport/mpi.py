@@ -5,25 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
-
+from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import needed, unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
 from arrayhub.transfer.host_copies import emit_reach
-
-# Element types that MPI reductions support: NumPy type strings without byte order, and the names in MPI.
-_NAMES = {
-    "b1": "C_BOOL",
-    **{f"i{size}": f"INT{8 * size}_T" for size in (1, 2, 4, 8)},
-    **{f"u{size}": f"UINT{8 * size}_T" for size in (1, 2, 4, 8)},
-    "f4": "FLOAT",
-    "f8": "DOUBLE",
-    np.dtype("g").str[1:]: "LONG_DOUBLE",
-    "c8": "C_FLOAT_COMPLEX",
-    "c16": "C_DOUBLE_COMPLEX",
-}
 
 
 def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
@@ -107,8 +94,15 @@ def _find_element_type(array: USMArray) -> Any:
         dtype = array.dtype
     except TypeError:  # neither NumPy nor ml_dtypes has the type
         return None
-    name = _NAMES.get(dtype.str[1:]) if dtype.isnative and dtype.num < 24 and dtype.names is None else None
-    return None if name is None else getattr(MPI, name)
+    if dtype.kind not in "biufc" or not dtype.isnative or dtype.names is not None or dtype.num >= FIRST_USER_TYPENUM:
+        return None
+    if dtype.str[1:] == "f2":  # not in MPI's standard; MPIX_C_FLOAT16 is an extension of MPICH
+        return None
+    try:
+        found = MPI.Datatype.fromcode(dtype.str[1:])
+    except ValueError:
+        return None
+    return None if found == MPI.DATATYPE_NULL else found  # an MPI without the type
 
 
 def _refuse_reduction(array: USMArray, element: Any) -> None:

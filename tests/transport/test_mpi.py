@@ -192,7 +192,7 @@ PROGRAM = """
     import numpy as np, arrayhub
     from mpi4py import MPI
     from mpi4py.util import pkl5
-    from arrayhub import as_mpi
+    from arrayhub.transport import as_mpi
 
     comm = MPI.COMM_WORLD
     rank, other = comm.rank, 1 - comm.rank
@@ -232,7 +232,7 @@ PROGRAM = """
 COLLECTIVES = """
     import ml_dtypes, numpy as np
     from mpi4py import MPI
-    from arrayhub import as_mpi
+    from arrayhub.transport import as_mpi
 
     comm = MPI.COMM_WORLD
     rank, BLOCK = comm.rank, 6
@@ -339,7 +339,7 @@ KILLED = """
     import os, signal, time
     import numpy as np, arrayhub
     from mpi4py import MPI
-    from arrayhub import as_mpi
+    from arrayhub.transport import as_mpi
 
     comm = MPI.COMM_WORLD
     os.write(1, b"process %d\\n" % os.getpid())  # in one piece
