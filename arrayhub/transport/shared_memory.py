@@ -88,11 +88,16 @@ def is_mapped(owner: object, address: int, nbytes: int) -> bool:
     """Return whether memory may have a location, from its chain of owners."""
     if nbytes == 0:
         return False
+    return _find_owner(owner, (mmap.mmap,)) is not None or segment_at(address, nbytes) is not None
+
+
+def _find_owner(owner: Any, types: tuple[type, ...]) -> Any:
+    """Return the first object of one of `types` in a chain of owners, or None."""
     for _ in range(_DEEPEST):
-        if owner is None or isinstance(owner, mmap.mmap):
+        if owner is None or isinstance(owner, types):
             break
         owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
-    return isinstance(owner, mmap.mmap) or segment_at(address, nbytes) is not None
+    return owner if isinstance(owner, types) else None
 
 
 def locate(address: int, nbytes: int, writable: bool) -> tuple[Any, int] | None:
@@ -126,7 +131,7 @@ def _may_pass_descriptors() -> bool:
 
 def inode_of(owner: object) -> int | None:
     """Return the inode number of the segment that joblib may map, or None if no owner is such a segment."""
-    found = _find_segment_or_memmap(owner)
+    found = _find_owner(owner, (SharedSegment, np.memmap))
     return os.fstat(found.descriptor).st_ino if isinstance(found, SharedSegment) and found.base is not None else None
 
 
@@ -135,16 +140,8 @@ def is_of_descriptor(owner: object) -> bool:
 
     The other process may close the descriptor at any time.
     """
-    found = _find_segment_or_memmap(owner)
+    found = _find_owner(owner, (SharedSegment, np.memmap))
     return isinstance(found, np.memmap) and str(found.filename).startswith("/proc/")
-
-
-def _find_segment_or_memmap(owner: Any) -> Any:
-    for _ in range(_DEEPEST):
-        if owner is None or isinstance(owner, (SharedSegment, np.memmap)):
-            return owner
-        owner = getattr(owner, "base", None)
-    return None
 
 
 def check_inode(data: object, inode: object) -> None:
