@@ -3,12 +3,10 @@
 Events are reported in three places: imports by `import_traced` of convert/dispatch, exports by `give_traced` of
 convert/functions, and copies by `_engine` of transfer. An import or export within another one is not reported.
 
-A listener is called with the kind of event (``"in"``, ``"out"`` or ``"copy"``), the method (a protocol or a call, for example
+The method `_record` of a listener is called with the kind of event (``"in"``, ``"out"`` or ``"copy"``), the method (a protocol or a call, for example
 ``"dlpack"``), the source, the target, the size in bytes and the time in seconds. It is called directly after the event, in the
 same thread, so that it can find the line of the program.
 """
-
-cimport cython
 
 from _thread import allocate_lock
 from time import perf_counter
@@ -31,68 +29,50 @@ cdef tuple _listeners = ()
 cdef object _lock = allocate_lock()
 
 
-@cython.final
 cdef class Listener:
-    """Registered function and its owner."""
-    cdef object owner
-    cdef object function    # called for each event
-    cdef int blocks         # number of `listen` calls minus `unlisten` calls of `owner`; 0 after the last `unlisten`
+    """Base class of `trace`. `_record` is called for each event in any thread, from `_start` to `_stop`."""
+    cdef int blocks         # number of `_start` calls minus `_stop` calls
 
+    def _start(self):
+        """Listen until `_stop` was called once for each call of `_start`."""
+        global active, _listeners
+        cdef Listener known
+        _lock.acquire()      # no `with` statement: in Cython, it requires a traceback, which a MemoryError may lack
+        try:
+            if self.blocks == 0:
+                _listeners = (*[known for known in _listeners if known.blocks > 0], self)
+                active += 1
+            self.blocks += 1
+        finally:
+            _lock.release()
 
-def listen(owner, function):
-    """Call `function` for each event in any thread, until `unlisten` was called once for each `listen` of this owner.
+    def _stop(self):
+        """Undo one call of `_start`. Return whether no call remains. Raise RuntimeError if no call remained before.
 
-    If the owner already has a function, `function` is ignored, and only the call is counted.
-    """
-    global active, _listeners
-    cdef Listener listener, known
-    listener = Listener()
-    listener.owner = owner
-    listener.function = function
-    listener.blocks = 1
-    _lock.acquire()      # no `with` statement: in Cython, it requires a traceback, which a MemoryError may lack
-    try:
-        for known in _listeners:
-            if known.owner is owner and known.blocks > 0:
-                known.blocks += 1
-                return
-        _listeners = (*[known for known in _listeners if known.blocks > 0], listener)
-        active += 1
-    finally:
-        _lock.release()
-
-
-def unlisten(owner):
-    """Undo one call of `listen` by an owner. Return whether this was the owner's last remaining call.
-
-    Raise ValueError if no call remains.
-
-    The function does not allocate, so that a trace can end even if memory is exhausted.
-    """
-    global active, _listeners
-    cdef Listener known
-    _lock.acquire()
-    try:
-        for known in _listeners:
-            if known.owner is owner and known.blocks > 0:
-                known.blocks -= 1
-                if known.blocks > 0:
+        The method does not allocate, so that a trace can end even if memory is exhausted.
+        """
+        global active, _listeners
+        _lock.acquire()
+        try:
+            if self.blocks > 0:
+                self.blocks -= 1
+                if self.blocks > 0:
                     return False
                 active -= 1
                 if active == 0:
                     _listeners = ()
                 return True
-    finally:
-        _lock.release()
-    raise ValueError("unlisten: listen was not called for this owner, or was already undone")
+        finally:
+            _lock.release()
+        raise RuntimeError("trace: __exit__ was called without __enter__; use it in a with statement")
 
 
 def is_active():
-    """Return whether a listener is registered."""
+    """Return whether any object listens."""
     return active != 0
 
 
-cdef int tell(str kind, str method, str source, str target, Py_ssize_t nbytes, double since) except -1:
+cdef int report(str kind, str method, str source, str target, Py_ssize_t nbytes, double since) except -1:
     cdef Listener listener
     seconds = perf_counter() - since
     _lock.acquire()      # another thread may replace the tuple, and thereby free it
@@ -100,19 +80,13 @@ cdef int tell(str kind, str method, str source, str target, Py_ssize_t nbytes, d
     _lock.release()
     for listener in listeners:
         if listener.blocks > 0:
-            listener.function(kind, method, source, target, nbytes, seconds)
+            listener._record(kind, method, source, target, nbytes, seconds)
     return 0
 
 
-def started():
-    """Return the start time for a later call of `copied`, or None without listeners."""
-    return perf_counter() if active else None
-
-
-def copied(method, source, target, nbytes, since):
-    """Report a copy that began at `since`, the result of `started`. Do nothing if `since` is None."""
-    if since is not None:
-        tell("copy", method, source, target, nbytes, since)
+def report_copy(str method, str source, str target, Py_ssize_t nbytes, double since):
+    """Report a copy that began at `since`, a result of ``time.perf_counter``."""
+    report("copy", method, source, target, nbytes, since)
 
 
 cdef str type_name(object obj):
@@ -151,13 +125,13 @@ cdef int report_import(object obj, Descriptor a, double since) except -1:
         return 0
     method = PROTOCOL_NAMES[a.protocol_]
     if a.flags_ & COPIED:
-        tell("copy", method, type_name(obj), place(a), a.nbytes, since)
-    return tell("in", method, type_name(obj), place(a), a.nbytes, since)
+        report("copy", method, type_name(obj), place(a), a.nbytes, since)
+    return report("in", method, type_name(obj), place(a), a.nbytes, since)
 
 
 cdef int report_export(str call, object obj, object result, double since) except -1:
     """Report the export of `obj` as `result` by the function named `call`."""
-    return tell("out", call, type_name(obj), type_name(result), nbytes_of(result), since)
+    return report("out", call, type_name(obj), type_name(result), nbytes_of(result), since)
 
 
 cdef Py_ssize_t nbytes_of(object array) except -1:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Literal, NamedTuple, Self, TextIO
 
-from arrayhub._core import tracing
+from arrayhub._core.tracing import Listener
 from arrayhub.inspection.units import of_bytes, of_seconds
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
@@ -67,7 +67,7 @@ class Event(NamedTuple):
         return linecache.getline(self.file, self.line).strip()
 
 
-class trace:
+class trace(Listener):
     """Record the imports, exports and copies of a ``with`` block, in all threads.
 
     The trace contains imports by `asarray`, exports by ``as_*`` functions and `convert`, and the copies of arrays that
@@ -102,17 +102,13 @@ class trace:
         self.events: list[Event] = []
 
     def __enter__(self) -> Self:
-        tracing.listen(self, self._record)
+        self._start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        try:
-            last = tracing.unlisten(self)
-        except ValueError:
-            raise RuntimeError("trace: __exit__ was called without __enter__; use it in a with statement") from None
-        if last and self._file is not None:
+        if self._stop() and self._file is not None:
             print(self, file=self._file)
 
     def _record(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:

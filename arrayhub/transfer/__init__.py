@@ -19,6 +19,7 @@ The SYCL and the CUDA engine define the functions below. The host engine defines
 
 import sys
 from importlib import import_module
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from arrayhub._core import tracing
@@ -141,11 +142,11 @@ class _TracedEngine:
         function = getattr(self.engine, name)
 
         def copy_traced(array, *arguments, **options):
-            since = tracing.started()
+            since = perf_counter()
             result = function(array, *arguments, **options)
             target = arguments[0] if name == "assign" else options.get("out")
             target = result if target is None else target
-            tracing.copied(name, str(array.device), str(target.device), target.nbytes, since)
+            tracing.report_copy(name, str(array.device), str(target.device), target.nbytes, since)
             return result
 
         return copy_traced
