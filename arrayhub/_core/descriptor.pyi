@@ -1,17 +1,10 @@
 import builtins
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar, final
+from typing import Any, Literal, TypeAlias, final
 
 from typing_extensions import disjoint_base
 
-def is_bool(value: Any) -> bool: ...
-def integer(value: Any, what: str) -> int: ...
-
 # What `device=` accepts: a Device, "cuda:0", a DLPack pair, a SYCL filter string, or a library's own device object.
 _DeviceLike: TypeAlias = Device | str | tuple[int, int] | Any
-
-TYPE_NAMES: dict[int, str]
-READERS: dict[str, Callable[[Any], tuple[int, int]]]
 
 @disjoint_base
 class Device:
@@ -28,11 +21,6 @@ class Device:
     def __reduce__(self) -> tuple[builtins.type[Device], tuple[tuple[int, int]]]: ...
 
 CPU: Device
-
-BOUNDARY: int
-PAGE: int
-HUGE_PAGE: int
-KIND_NAMES: dict[int, str]
 
 @final
 class MemoryBlock:
@@ -53,47 +41,7 @@ class MemoryBlock:
     @property
     def release_address(self) -> int: ...
 
-MAX_NDIM: int
-PROTOCOL_NAMES: dict[int, str]
-IN_MESSAGES: dict[int, str]
-USM_NAMES: tuple[str | None, ...]
-
 @disjoint_base
 class Descriptor: ...
 
-def name_of_elements(a: Descriptor) -> str: ...
-
-_Array = TypeVar("_Array", bound=Descriptor)
-
-@final
-class Labels:
-    @property
-    def dims(self) -> tuple[str, ...] | None: ...
-    @property
-    def origin(self) -> tuple[int, ...] | None: ...
-    @property
-    def halo(self) -> tuple[tuple[int, int], ...] | None: ...
-    @property
-    def aligned_index(self) -> tuple[int, ...] | None: ...
-    def indexed(self, keys: tuple[object, ...], source: Descriptor) -> Labels | None: ...
-    def transposed(self, order: list[int]) -> Labels | None: ...
-    def moved(self) -> Labels | None: ...
-
-def label(
-    array: _Array,
-    *,
-    dims: Sequence[str | None] | None = None,
-    origin: Sequence[SupportsIndex] | None = None,
-    halo: Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]] | None = None,
-    aligned_index: Sequence[SupportsIndex] | None = None,
-) -> _Array: ...
-def named(dims: tuple[str | None, ...]) -> Labels: ...
-def relabelled(
-    array: _Array,
-    dims: Sequence[str | None] | Mapping[str, str | None] | None,
-    origin: Sequence[SupportsIndex] | None = None,
-) -> _Array: ...
-def empty_like(array: _Array, order: str = "C") -> _Array: ...
-def as_copy(array: _Array) -> _Array: ...
-def typed_like(array: _Array, dtype: Any) -> _Array: ...
-def slowest_first(array: Descriptor) -> Any: ...
+def __getattr__(name: str) -> Any: ...  # the other names are internal

@@ -513,7 +513,7 @@ cdef Descriptor layout_for_copy(Descriptor a):
     """Create an array with the layout of `a` for a copy. The caller replaces the memory."""
     cdef Descriptor fresh = same_layout(a)
     if a.labels != NULL:
-        set_labels(fresh, labels_of(a).moved())
+        set_labels(fresh, labels_of(a).forget_alignment())
     return fresh
 
 
@@ -590,7 +590,7 @@ cdef Descriptor index(Descriptor a, object key):
         view.data_ = a.data_ + offset
     seal(view)
     if a.labels != NULL:
-        set_labels(view, labels_of(a).indexed(tuple(parts), a))
+        set_labels(view, labels_of(a).index(tuple(parts), a))
     return view
 
 
@@ -698,7 +698,7 @@ cdef Descriptor transpose(Descriptor a, object axes):
         view.byte_strides_[k] = a.byte_strides_[axis]
     seal(view)
     if a.labels != NULL:
-        set_labels(view, labels_of(a).transposed(order))
+        set_labels(view, labels_of(a).transpose(order))
     return view
 
 

@@ -383,7 +383,7 @@ def requested_dtype(object spec):
             if type(spec) is not str or by_own_name(spec) == NULL:
                 if not isinstance(spec, _DTYPE_FORMS):     # an exception raised by the object's code
                     raise
-                raise refused(spec, error) from error
+                raise dtype_error(spec, error) from error
         if type(spec) is str and by_own_name(spec) != NULL:
             return _make_dtype(by_own_name(spec))
     raise TypeError(
@@ -392,7 +392,7 @@ def requested_dtype(object spec):
     )
 
 
-cdef object refused(object spec, object error):
+cdef object dtype_error(object spec, object error):
     """Return an error with the class of NumPy's `error` and a message that names the argument and the value."""
     for kind in _REFUSALS:
         if isinstance(error, kind):

@@ -30,7 +30,7 @@ cdef class Labels:
     cdef readonly tuple halo
     cdef readonly tuple aligned_index
 
-    def indexed(self, tuple keys, Descriptor source):
+    def index(self, tuple keys, Descriptor source):
         """Return the labels of ``source[keys]``, or None if no label remains.
 
         An integer removes its dimension, and a slice shifts the indices. A step other than 1 removes all labels except the
@@ -55,19 +55,19 @@ cdef class Labels:
             axis += 1
         return combine(
             tuple([self.dims[k] for k, _, _ in kept]) if named and self.dims is not None else None,
-            shifted(self.origin, kept) if on_grid else None,
-            tuple([narrowed(self.halo, source, part) for part in kept]) if on_grid and self.halo is not None else None,
-            shifted(self.aligned_index, kept) if on_grid and aligned else None,
+            shift_index(self.origin, kept) if on_grid else None,
+            tuple([narrow_halo(self.halo, source, part) for part in kept]) if on_grid and self.halo is not None else None,
+            shift_index(self.aligned_index, kept) if on_grid and aligned else None,
         )
 
-    def transposed(self, list order):
+    def transpose(self, list order):
         """Return the labels with the dimensions in another order."""
         return combine(
-            permuted(self.dims, order), permuted(self.origin, order), permuted(self.halo, order),
-            permuted(self.aligned_index, order),
+            permute_entries(self.dims, order), permute_entries(self.origin, order), permute_entries(self.halo, order),
+            permute_entries(self.aligned_index, order),
         )
 
-    def moved(self):
+    def forget_alignment(self):
         """Return the labels for a copy: all except the aligned index, because the alignment of a copy is unknown."""
         return combine(self.dims, self.origin, self.halo, None)
 
@@ -107,13 +107,13 @@ cdef int fastest_axis(Descriptor a) noexcept:
     return fastest
 
 
-cdef tuple shifted(tuple index, list kept):
+cdef tuple shift_index(tuple index, list kept):
     if index is None:
         return None
     return tuple([0 if part is None else index[part[0]] - part[1] for part in kept])
 
 
-cdef tuple narrowed(tuple halo, Descriptor source, tuple part):
+cdef tuple narrow_halo(tuple halo, Descriptor source, tuple part):
     """Return the halo of a sliced dimension, or (0, 0) for a new axis.
 
     The halo is the number of elements of the slice before and after the domain.
@@ -128,7 +128,7 @@ cdef tuple narrowed(tuple halo, Descriptor source, tuple part):
     )
 
 
-cdef tuple permuted(tuple values, list order):
+cdef tuple permute_entries(tuple values, list order):
     return None if values is None else tuple([values[axis] for axis in order])
 
 
@@ -174,12 +174,12 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
     return array
 
 
-def named(tuple dims):
+def make_dims(tuple dims):
     """Return Labels with the given names, which must be different. The entry of a dimension without a name is None."""
     return combine(dims, None, None, None)
 
 
-def relabelled(Descriptor array, dims, origin=None):
+def relabel(Descriptor array, dims, origin=None):
     """Return a view of `array` with new dimension names and, if given, a new origin. Keep the other labels.
 
     Parameters
@@ -195,7 +195,7 @@ def relabelled(Descriptor array, dims, origin=None):
     if old is None:
         old = Labels()
     set_labels(view, combine(
-        old.dims if dims is None else names(renamed(old.dims, dims), array.nd_),
+        old.dims if dims is None else names(rename_dims(old.dims, dims), array.nd_),
         old.origin if origin is None else integers(origin, array.nd_, "origin"),
         old.halo,
         old.aligned_index,
@@ -203,7 +203,7 @@ def relabelled(Descriptor array, dims, origin=None):
     return view
 
 
-cdef object renamed(object present, object dims):
+cdef object rename_dims(object present, object dims):
     """Return the new names. `dims` is a sequence of names, or a mapping from names in `present` to new names."""
     if not isinstance(dims, Mapping):
         return dims

@@ -3,9 +3,9 @@
 Events are reported in three places: imports by `import_traced` of convert/dispatch, exports by `give_traced` of
 convert/functions, and copies by `_engine` of transfer. An import or export within another one is not reported.
 
-The method `_record` of a listener is called with the kind of event (``"in"``, ``"out"`` or ``"copy"``), the method (a protocol or a call, for example
-``"dlpack"``), the source, the target, the size in bytes and the time in seconds. It is called directly after the event, in the
-same thread, so that it can find the line of the program.
+The method `_record` of a listener is called with the kind of event (``"in"``, ``"out"`` or ``"copy"``), the method (a protocol
+or a call, for example ``"dlpack"``), the source, the target, the size in bytes and the time in seconds. It is called directly
+after the event, in the same thread, so that it can find the line of the program.
 """
 
 from _thread import allocate_lock

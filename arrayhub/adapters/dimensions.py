@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
-from arrayhub._core.descriptor import is_bool, relabelled
+from arrayhub._core.descriptor import is_bool, relabel
 from arrayhub._core.errors import PASSES_ON, show
 
 # Attributes that contain labels. For each type, `convert/dispatch` records whether its instances may have them.
@@ -25,7 +25,7 @@ def parse(obj, array):
     origin = _origin_of(obj, array.ndim)
     if origin is not None and dims is not None and not _is_next_field(obj):
         origin = _from_stencil_order(origin, dims)
-    return array if dims is None and origin is None else relabelled(array, dims, origin)
+    return array if dims is None and origin is None else relabel(array, dims, origin)
 
 
 def emit_dims(array):

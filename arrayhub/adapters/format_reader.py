@@ -187,7 +187,7 @@ class _Reader:
         except ImportError:
             accepted = "Ze if ml_dtypes is installed and has complex32"
             raise self.error_at(start, "begins Ze (complex32), which NumPy does not have", accepted) from None
-        return np.dtype(complex32)  # type: ignore[no-any-return]
+        return np.dtype(complex32)
 
     # -- tokens; each method except `peek` advances the position past the token that it reads
 

@@ -55,7 +55,7 @@ from arrayhub.runtimes cimport sycl
 
 from arrayhub import transfer
 from arrayhub._core.copying import check_copy
-from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabelled
+from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabel
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PACKED_ELEMENTS, show
 from arrayhub._core.hooks import hooks
@@ -810,7 +810,7 @@ cdef class USMArray(Descriptor):
         >>> x.dims, x[1:].origin
         (('I', 'J'), (0, 1))
         """
-        return relabelled(self, dims, origin)
+        return relabel(self, dims, origin)
 
     def reshape(self, *shape, order="C"):
         """Return a view of the same elements with a different shape.

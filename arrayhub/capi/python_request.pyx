@@ -17,7 +17,7 @@ from arrayhub.capi.header cimport (
     PyUSMArrayDataType,
     PyUSMArrayRequest,
 )
-from arrayhub.capi.table cimport error_about, match, request, viewed
+from arrayhub.capi.table cimport error_about, import_view, match, request
 
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.inspection.datashape import TYPENUMS, parse_pattern
@@ -218,7 +218,7 @@ cdef class Request:
         >>> Request("float64", order="C").matches(np.zeros((2, 3)).T)
         False
         """
-        cdef Descriptor a = viewed(obj)
+        cdef Descriptor a = import_view(obj)
         return bool(a is not None and match(a, &self.r) and (self.pattern is None or has_lengths(a, self.pattern)))
 
     def explain(self, obj, /):

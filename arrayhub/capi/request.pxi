@@ -73,7 +73,7 @@ cdef enum Misfit:
 ctypedef Descriptor (*Importer)(object obj, object stream)
 
 
-cdef inline int given(PyObject* obj, str call) except -1:
+cdef inline int check_given(PyObject* obj, str call) except -1:
     """Raise an error if an object is NULL, such as the result of a failed Python call."""
     return 0 if obj != NULL else refuse_null(call)
 
@@ -97,7 +97,7 @@ cdef int refuse_null(str call) except -1:
 
 cdef object request(object obj, const PyUSMArrayRequest* raw):
     """Import `obj` as an array that meets a request (PyUSMArray_Request)."""
-    given(<PyObject*> obj, "PyUSMArray_Request")
+    check_given(<PyObject*> obj, "PyUSMArray_Request")
     cdef PyUSMArrayRequest storage
     cdef const PyUSMArrayRequest* r = checked_request(raw, &storage)
     cdef PyObject* answer = attempt(import_array, obj, <PyObject*> None if r.stream == NULL else r.stream)
@@ -107,7 +107,7 @@ cdef object request(object obj, const PyUSMArrayRequest* raw):
     if a.flags_ & COPIED:
         check_copy(a, obj, r)
     if not fits_plainly(a, r) and misfit(a, r) != FITS:
-        a = fitted(a, obj, r)
+        a = meet_request(a, obj, r)
     if a.device_.device_type != kDLCPU and host_is_to_read(a, r):
         host_ready(a)
     return a
@@ -131,7 +131,7 @@ cdef object explain(object obj, const PyUSMArrayRequest* raw):
     The function executes the request, because only the execution shows whether a required copy succeeds.
     """
     cdef PyUSMArrayRequest storage
-    given(<PyObject*> obj, "PyUSMArray_Explain")
+    check_given(<PyObject*> obj, "PyUSMArray_Explain")
     checked_request(raw, &storage)
     words = ""
     try:
@@ -145,7 +145,7 @@ cdef object explain(object obj, const PyUSMArrayRequest* raw):
     return words
 
 
-cdef Descriptor viewed(object obj):
+cdef Descriptor import_view(object obj):
     """Import an object without a copy. Return None if this fails."""
     cdef Descriptor a
     try:
@@ -331,20 +331,20 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
     return 0
 
 
-cdef Descriptor fitted(Descriptor a, object obj, const PyUSMArrayRequest* r):
+cdef Descriptor meet_request(Descriptor a, object obj, const PyUSMArrayRequest* r):
     """Make `a` meet a request with the copies that the request allows."""
-    cdef int settled = 0
+    cdef int resolved = 0
     cdef Misfit wrong = misfit(a, r)
     while wrong != FITS:
-        if settled >> <int> wrong & 1 or not may_mend(a, obj, r, wrong):
+        if resolved >> <int> wrong & 1 or not may_copy_to_meet(a, obj, r, wrong):
             raise error_of(a, obj, r, wrong)
-        settled |= 1 << <int> wrong
-        a = mended(a, obj, r, wrong)
+        resolved |= 1 << <int> wrong
+        a = copy_to_meet(a, obj, r, wrong)
         wrong = misfit(a, r)
     return a
 
 
-cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong) except -1:
+cdef bint may_copy_to_meet(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong) except -1:
     """Return whether a request allows the copy that resolves a misfit."""
     if r.flags & WRITEABLE:
         return False
@@ -441,7 +441,7 @@ cdef object dtype_of(const PyUSMArrayDataType* dtype):
     return None if row == NULL else dtypes.dtype_of(row)
 
 
-cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
+cdef Descriptor copy_to_meet(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
     """Make the copy that resolves a misfit, on the caller's stream."""
     stream = None if r.stream == NULL else <object> r.stream
     try:

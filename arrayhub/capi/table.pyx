@@ -26,36 +26,36 @@ include "spec.pxi"
 
 
 cdef object from_object(object obj):
-    given(<PyObject*> obj, "PyUSMArray_FromObject")
+    check_given(<PyObject*> obj, "PyUSMArray_FromObject")
     return import_array(obj, None)
 
 
 cdef object to_host(object obj):
-    given(<PyObject*> obj, "PyUSMArray_ToHost")
+    check_given(<PyObject*> obj, "PyUSMArray_ToHost")
     return functions.to_host(obj)
 
 
-cdef Descriptor checked(object array, str call):
+cdef Descriptor check_array(object array, str call):
     """Return `array` if it is a USMArray, else raise TypeError."""
-    given(<PyObject*> array, call)
+    check_given(<PyObject*> array, call)
     if not isinstance(array, Descriptor):
         raise TypeError(f"{call}: {show(array)} is not a USMArray; accepted: a result of PyUSMArray_FromObject")
     return array
 
 
 cdef int wait_for_host(object array) except -1:
-    return host_ready(checked(array, "PyUSMArray_HostReady"))
+    return host_ready(check_array(array, "PyUSMArray_HostReady"))
 
 
 cdef int device(object array, PyUSMArrayDevice* out) except -1:
-    cdef DLDevice place = device_of(checked(array, "PyUSMArray_Device"))
+    cdef DLDevice place = device_of(check_array(array, "PyUSMArray_Device"))
     out.device_type = place.device_type
     out.device_id = place.device_id
     return 0
 
 
 cdef int queue_ref(object array, void** out) except -1:
-    cdef Descriptor a = checked(array, "PyUSMArray_QueueRef")
+    cdef Descriptor a = check_array(array, "PyUSMArray_QueueRef")
     if not a.usm_type_:
         raise BufferError("PyUSMArray_QueueRef: the memory is not SYCL USM and does not have a queue; accepted: SYCL USM."
                           " Copy with arrayhub.to_device(x, 'oneapi:0')")
@@ -70,7 +70,7 @@ cdef int queue_ref(object array, void** out) except -1:
 # -------------------------------------------------------------------------------------------------------- element types
 
 
-cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out, object dtype=None) except -1:
+cdef int describe_type(const dtypes.ElementType* row, PyUSMArrayElement* out, object dtype=None) except -1:
     """Fill a caller's PyUSMArrayElement from a row of the table of element types.
 
     Members that only a newer header defines become zero. For types with a length, a unit or fields, the name and the size
@@ -121,7 +121,7 @@ cdef int type_of_number(int typenum, PyUSMArrayElement* out) except -1:
     cdef const dtypes.ElementType* row = dtypes.by_typenum(typenum)
     if row == NULL:
         raise interface_error("PyUSMArray_TypeOfNumber", "typenum", typenum, "a type number of NumPy or arrayhub")
-    return tell(row, out)
+    return describe_type(row, out)
 
 
 cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except -1:
@@ -129,18 +129,18 @@ cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except
     if row == NULL:
         raise interface_error("PyUSMArray_TypeOfDLPack", "dtype", (dtype.code, dtype.bits, dtype.lanes),
                               "DLPack's (code, bits, lanes) of an element type")
-    return tell(row, out)
+    return describe_type(row, out)
 
 
 cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
     cdef const dtypes.ElementType* row
-    given(<PyObject*> dtype, "PyUSMArray_TypeOfObject")
+    check_given(<PyObject*> dtype, "PyUSMArray_TypeOfObject")
     if dtype is None:      # numpy.dtype(None) is float64, which the caller did not request
         raise TypeError("PyUSMArray_TypeOfObject: dtype is None; accepted: a string, a NumPy dtype or type, a torch.dtype")
     name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
     row = dtypes.by_own_name(str(name)) if isinstance(name, str) else NULL
     if row != NULL:
-        return tell(row, out)
+        return describe_type(row, out)
     try:
         wanted = requested_dtype(name)
     except (TypeError, ValueError) as error:
@@ -151,22 +151,22 @@ cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
     row = dtypes.by_dtype(wanted)
     if row == NULL or not dtypes.is_native(wanted):
         raise TypeError(f"PyUSMArray_TypeOfObject: {wanted!r} is not an element type of arrayhub in native byte order")
-    return tell(row, out, wanted)
+    return describe_type(row, out, wanted)
 
 
 # -------------------------------------------------------------------------------------------------------------- export
 
 
 cdef object convert(object obj, const char* library):
-    given(<PyObject*> obj, "PyUSMArray_Convert")
+    check_given(<PyObject*> obj, "PyUSMArray_Convert")
     if library == NULL:
         raise ValueError(f"PyUSMArray_Convert: library is NULL; accepted: {', '.join(functions.CONSUMERS)}")
     return functions.convert(obj, library.decode("utf-8", "replace"))
 
 
 cdef object like(object obj, object model, int may_copy):
-    given(<PyObject*> obj, "PyUSMArray_Like")
-    given(<PyObject*> model, "PyUSMArray_Like")
+    check_given(<PyObject*> obj, "PyUSMArray_Like")
+    check_given(<PyObject*> model, "PyUSMArray_Like")
     from arrayhub.convert.like import like_for
 
     return like_for("PyUSMArray_Like", obj, model, None if may_copy else False)

@@ -467,7 +467,7 @@ class _Parser:
         found = show(self.text[position : position + 40]) if position < len(self.text) else "the end"
         raise ValueError(f"{self.subject}, at position {position}: {found}; accepted: {accepted}")
 
-    def deepen(self) -> None:
+    def check_depth(self) -> None:
         self.depth += 1
         if self.depth > MAX_NESTING:
             self.fail(f"at most {MAX_NESTING} nested types and dimensions")
@@ -479,14 +479,14 @@ class _Parser:
         lengths: list[int | str] = []
         while self.token.isdecimal() or self.token in (STRIDED, VAR):
             lengths.append(self.read_integer("a length") if self.token.isdecimal() else self.take())
-            self.deepen()
+            self.check_depth()
             self.expect("*")
         result = _add_dimensions(lengths, self.read_element(_ELEMENT if lengths else _TYPE))
         self.depth -= len(lengths)
         return result
 
     def read_element(self, accepted: str = _ELEMENT) -> Type:
-        self.deepen()
+        self.check_depth()
         result: Type
         name = self.token
         if name == "{":

@@ -45,12 +45,13 @@ def debug_repr(obj: Any, /) -> str:
     >>> arrayhub.debug_repr(numpy.zeros(2)).splitlines()[0]
     '------ array'
     """
-    obj = _imported(obj, "debug_repr")
-    refcount = shared(sys.getrefcount(obj))  # before the next call, because its arguments may be references too
+    obj = _import_view(obj, "debug_repr")
+    # Before the next call, because its arguments may be references, too.
+    refcount = count_references(sys.getrefcount(obj))
     return "\n".join(["------ array", *obj._describe(refcount), "------"])
 
 
-def _imported(obj: Any, function: str) -> Any:
+def _import_view(obj: Any, function: str) -> Any:
     """Return `obj` as a USMArray, or as a NestedArray or a SparseArray if it is not dense."""
     besides = array_besides(obj, function)
     if besides is not None:
@@ -66,7 +67,7 @@ def _imported(obj: Any, function: str) -> Any:
         raise
 
 
-def shared(counted: int) -> int:
+def count_references(counted: int) -> int:
     """Return the reference count of an object without a local variable and the argument of ``sys.getrefcount``.
 
     `counted` is the result of ``sys.getrefcount`` for the local variable. The function subtracts the result for an
@@ -119,7 +120,7 @@ def part_lines(name: str, array: USMArray) -> Iterator[str]:
 
 def _block_lines(array: USMArray) -> Iterator[str]:
     block: MemoryBlock = array.memory
-    refcount = shared(sys.getrefcount(block))
+    refcount = count_references(sys.getrefcount(block))
     owner = block.owner
     yield f"   reference: {_hexadecimal(id(block))}"
     yield f"    ------ memory_block at {_hexadecimal(id(block))}"

@@ -105,7 +105,7 @@ def asnested(
     """
     if missing is not None:
         export = partial(asnested, dtype=dtype, device=device)
-        return hooks.nested.with_value(obj, export, missing, copy, "arrayhub")  # type: ignore[no-any-return]
+        return hooks.nested.with_value(obj, export, missing, copy, "arrayhub")
     x = _asnested(obj, copy)
     return x if dtype is None and device is None else change(x, dtype, device)
 

@@ -7,7 +7,7 @@ from typing import Any
 from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import PASSES_ON, InterfaceError, first_line
 from arrayhub._core.tree import kind_of
-from arrayhub.inspection.printout import head_lines, part_lines, shared
+from arrayhub.inspection.printout import head_lines, part_lines, count_references
 from arrayhub.inspection.texts import attempt
 from arrayhub.nested.array import NestedArray, check
 from arrayhub.nested.asnested import asnested
@@ -38,7 +38,7 @@ def lines_of(x: NestedArray, refcount: int) -> Iterator[str]:
     parts = dict(parts_of(x))
     for name in list(parts):
         array = parts.pop(name)  # now only the node and this variable refer to the array
-        refcount = shared(sys.getrefcount(array))
+        refcount = count_references(sys.getrefcount(array))
         if isinstance(array, NestedArray):
             yield f"  {name}:"
             yield from (f"  {line}" for line in lines_of(array, refcount))

@@ -103,7 +103,7 @@ def gather(Descriptor array, copy):
     cdef Descriptor result = view_as_model(fresh, array, &span)
     result.flags_ |= COPIED
     if labels_of(array) is not None:
-        set_labels(result, labels_of(array).moved())
+        set_labels(result, labels_of(array).forget_alignment())
     return result
 
 

@@ -111,12 +111,12 @@ class IpcHandle:
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the dimensions, in elements."""
-        return self._description.state[1]  # type: ignore[no-any-return]
+        return self._description.state[1]
 
     @property
     def byte_strides(self) -> tuple[int, ...] | None:
         """Strides in bytes, or None for C order."""
-        return self._description.state[2]  # type: ignore[no-any-return]
+        return self._description.state[2]
 
     @property
     def access(self) -> str:

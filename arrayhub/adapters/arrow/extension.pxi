@@ -40,7 +40,7 @@ from arrayhub._core.tree cimport (
 )
 
 from arrayhub._core.errors import Refusal, interface_error
-from arrayhub._core.descriptor import named
+from arrayhub._core.descriptor import make_dims
 
 cdef enum:
     BOOL_CODE = 6                  # DLPack's kDLBool
@@ -355,7 +355,7 @@ cdef Descriptor tensor_of(Descriptor rows, bytes metadata):
         raise interface_error("arrow.fixed_shape_tensor", "shape", shape, f"at most {layout.MAX_NDIM - 1} dimensions")
     a = transpose(reshape(rows, (rows.shape_[0], *shape)), [0, *[1 + axis for axis in order]])
     if names is not None and len(set(names)) == len(names):
-        set_labels(a, named((None, *[names[axis] for axis in order])))
+        set_labels(a, make_dims((None, *[names[axis] for axis in order])))
     return a
 
 

@@ -33,9 +33,9 @@ class Coverage:
             return
         # The sign of a stride, and dimensions with stride 0, do not change the covered positions.
         moving = [(abs(stride), length) for length, stride in zip(shape, strides, strict=True) if stride and length > 1]
-        self._dimensions = _joined(sorted([(1, span), *moving]))
+        self._dimensions = _merge_dimensions(sorted([(1, span), *moving]))
         self.used = math.prod(length for _, length in self._dimensions)
-        if not _nested(self._dimensions):
+        if not _are_disjoint(self._dimensions):
             self._listed = self._list() if self.used <= _SMALL else None
             self.used = len(self._listed) if self._listed is not None else None
 
@@ -62,7 +62,7 @@ class Coverage:
         return sorted({self.low + sum(step) for step in itertools.product(*steps)})
 
 
-def _joined(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_dimensions(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Merge sorted dimensions (stride, length) that together have a constant stride.
 
     A dimension is merged into the previous dimension if its stride is a multiple of the previous stride, and is at most
@@ -79,7 +79,7 @@ def _joined(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _nested(dimensions: list[tuple[int, int]]) -> bool:
+def _are_disjoint(dimensions: list[tuple[int, int]]) -> bool:
     """Return whether each stride is at least the extent of the previous dimensions, so that elements do not overlap."""
     extent = 1
     for stride, length in dimensions:

@@ -1,6 +1,7 @@
 """Shape, strides and offset of an array, and notes about them. The elements are never read."""
 
 import math
+from collections.abc import Iterator
 
 from arrayhub.inspection.pictures.coverage import Coverage
 
@@ -57,15 +58,61 @@ class Geometry:
     @property
     def contiguity(self) -> str:
         """str : ``"C-contiguous"``, ``"F-contiguous"``, ``"C- and F-contiguous"`` or ``"not contiguous"``."""
-        c, f = (_first_gap(self, order) is None for order in "CF")
+        c, f = (self._first_gap(order) is None for order in "CF")
         return _CONTIGUITY[c, f]
 
     def notes(self) -> list[str]:
         """Return notes on unusual properties of the layout, such as overlapping elements."""
-        return [note for tell in _NOTES for note in tell(self)]
+        return list(self._notes())
 
+    def _notes(self) -> Iterator[str]:
+        if self.leaves_buffer:
+            spanned = f"{self.unit}s {self.coverage.low} to {self.coverage.high - 1}"
+            buffer = f"has {self.unit}s 0 to {self.size - 1}" if self.size else "is empty"
+            buffer = f"begins at {self.unit} 0" if self.size is None else buffer
+            span = f"It spans {spanned}, and the buffer {buffer}."
+            yield f"The view extends beyond its buffer. {span} Reading it is an error."
+        if self.count == 0:
+            yield "The array is empty, so the strides are not used."
+            return
+        if self.span == 0:
+            yield "Elements of zero bytes do not occupy the buffer."
+            return
+        if self.unit == "byte":
+            size = f"{self.itemsize} bytes"
+            yield f"Positions are in bytes, because elements are not at multiples of their size ({size})."
+        gap = self._first_gap("C")
+        if gap is not None and self._first_gap("F") is not None:
+            yield f"Not contiguous: {'; '.join(self._reasons(*gap))}."
+        if self.coverage.used is None:
+            yield "The dimensions interleave in memory, and the array is too large to count the used positions."
+        elif self.coverage.used < self.count * self.span:
+            used = many(self.coverage.used, "position" if self.unit == "element" else "byte")
+            yield f"Elements share memory: {self.count} elements occupy {used}."
 
-# ------------------------------------------------------------------------------------------------------ sentences
+    def _reasons(self, dimension: int, compact: int) -> Iterator[str]:
+        """Yield the reasons why the array is neither C- nor F-contiguous. See `_first_gap`."""
+        yield f"dimension {dimension} steps by {many(self.steps[dimension], self.unit)}; compact would be {compact}"
+        for k, (length, step) in enumerate(zip(self.shape, self.steps, strict=True)):
+            if step < 0 and length > 1 and k != dimension:
+                yield f"dimension {k} also steps backwards, by {many(step, self.unit)}"
+
+    def _first_gap(self, order: str) -> tuple[int, int] | None:
+        """Return the fastest-varying dimension whose stride is not contiguous, and the stride that would be contiguous.
+
+        Return None if all strides are contiguous.
+        """
+        if self.count == 0:
+            return None
+        dimensions = list(enumerate(zip(self.shape, self.steps, strict=True)))
+        compact = self.span
+        for k, (length, step) in dimensions if order == "F" else reversed(dimensions):
+            if length != 1:
+                if step != compact:
+                    return k, compact
+                compact *= length
+        return None
+
 
 _CONTIGUITY = {
     (True, True): "C- and F-contiguous",
@@ -75,77 +122,5 @@ _CONTIGUITY = {
 }
 
 
-def _first_gap(geometry: Geometry, order: str) -> tuple[int, int] | None:
-    """Return the fastest-varying dimension whose stride is not contiguous, and the stride that would be contiguous.
-
-    Return None if all strides are contiguous.
-    """
-    if geometry.count == 0:
-        return None
-    dimensions = list(enumerate(zip(geometry.shape, geometry.steps, strict=True)))
-    compact = geometry.span
-    for k, (length, step) in dimensions if order == "F" else reversed(dimensions):
-        if length != 1:
-            if step != compact:
-                return k, compact
-            compact *= length
-    return None
-
-
-def _note_outside(geometry: Geometry) -> list[str]:
-    if not geometry.leaves_buffer:
-        return []
-    low, last = geometry.coverage.low, geometry.coverage.high - 1
-    if geometry.size is None:
-        end = f"and the buffer begins at {geometry.unit} 0"
-    elif geometry.size == 0:
-        end = "and the buffer is empty"
-    else:
-        end = f"and the buffer has {geometry.unit}s 0 to {geometry.size - 1}"
-    span = f"It spans {geometry.unit}s {low} to {last}, {end}."
-    return [f"The view extends beyond its buffer. {span} Reading it is an error."]
-
-
-def _note_empty(geometry: Geometry) -> list[str]:
-    if geometry.count == 0:
-        return ["The array is empty, so the strides are not used."]
-    return ["Elements of zero bytes do not occupy the buffer."] if geometry.span == 0 else []
-
-
-def _note_bytes(geometry: Geometry) -> list[str]:
-    if geometry.unit == "element" or geometry.span == 0:
-        return []
-    return [f"Positions are in bytes, because elements are not at multiples of their size ({geometry.itemsize} bytes)."]
-
-
-def _note_order(geometry: Geometry) -> list[str]:
-    """Return a note on why the array is neither C- nor F-contiguous."""
-    c, f = (_first_gap(geometry, order) for order in "CF")
-    if c is None or f is None or geometry.span == 0:
-        return []
-    dimension, compact = c
-    first = many(geometry.steps[dimension], geometry.unit)
-    reason = f"dimension {dimension} steps by {first}; compact would be {compact}"
-    backwards = [
-        f"dimension {k} also steps backwards, by {many(step, geometry.unit)}"
-        for k, (length, step) in enumerate(zip(geometry.shape, geometry.steps, strict=True))
-        if step < 0 and length > 1 and k != dimension
-    ]
-    return [f"Not contiguous: {'; '.join([reason, *backwards])}."]
-
-
-def _note_sharing(geometry: Geometry) -> list[str]:
-    reach, used = geometry.count * geometry.span, geometry.coverage.used
-    if used is None:
-        return ["The dimensions interleave in memory, and the array is too large to count the used positions."]
-    if reach <= used:
-        return []
-    unit = "position" if geometry.unit == "element" else "byte"
-    return [f"Elements share memory: {geometry.count} elements occupy {many(used, unit)}."]
-
-
 def many(number: int, unit: str) -> str:
     return f"{number} {unit}{'s' * (abs(number) != 1)}"
-
-
-_NOTES = (_note_outside, _note_empty, _note_bytes, _note_order, _note_sharing)

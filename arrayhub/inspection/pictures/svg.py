@@ -28,9 +28,9 @@ MOST_BYTES = 20_000
 
 _NARROWEST = 28  # minimum width of a cell
 _LONGEST_LABEL = 13  # maximum letters in a cell
-_LONGEST_LINE = 20  # maximum cells per line of the array
-_BESIDE = 40  # approximate width of the label before a line
-_PANEL_GAP = 22
+_DOTS = 18  # width of dots between cells
+_OMITTED_ROWS = 16  # height of the dots for omitted rows
+_MATRIX_GAP, _BLOCK_GAP = 20, 11
 _BAR = 14  # height of the bar
 _BINS = 64  # maximum bins of the bar
 _LEAST_BIN = 8  # minimum positions per bin; smaller bins would show aliasing between strides and bins
@@ -97,116 +97,101 @@ def _facts(geometry: Geometry) -> str:
 # ---------------------------------------------------------------------------------------------------- the array
 
 
-class _Line(NamedTuple):
-    """One line of cells in a panel. A long row is split into several lines. ``row=None`` marks omitted rows."""
+class _Column(NamedTuple):
+    """One column of the array. ``place=None`` marks omitted columns or matrices."""
 
-    label: str
-    row: int | None
-    columns: Shown
+    left: float
+    width: float
+    matrix: Index | None  # index in all dimensions except the last two
+    place: int | None  # index in the last dimension
 
     @property
-    def height(self) -> int:
-        return 16 if self.row is None else CELL + GAP
-
-
-class _Panel:
-    """Panel that shows the last two dimensions at index `prefix`. ``prefix=None`` marks omitted panels."""
-
-    def __init__(self, scene: Scene, prefix: Index | None, most: int) -> None:
-        self.scene, self.prefix = scene, prefix
-        rows: Shown = scene.axes[-2] if len(scene.axes) > 1 else [0]
-        columns: Shown = scene.axes[-1] if scene.axes else [0]
-        self.dimensions = min(len(scene.axes), 2)
-        self.cell = _width_for(str(element.position) for element in scene.elements.values())
-        self.longest = max(min(_LONGEST_LINE, int((most - MARGIN - _BESIDE) // (self.cell + GAP))), 1)
-        self.broken = len(columns) > self.longest
-        self.lines = [line for row in rows for line in self.break_row(row, columns)]
-        self.label = f"a[{index_text(prefix)},:,:]" if prefix else ""
-        longest = max(len(line.label) for line in self.lines)
-        self.left = round(SMALL_LETTER * longest) + 6 if longest else 0
-        self.top = 14 * bool(self.label) + 13 * bool(self.dimensions and not self.broken)
-        widest = self.left + sum(self.step(column) for column in self.lines[0].columns)
-        self.width = 20 if prefix is None else max(widest, SMALL_LETTER * len(self.label))
-        self.height = self.top + sum(line.height for line in self.lines)
-
-    def break_row(self, row: int | None, columns: Shown) -> Iterator[_Line]:
-        for start in range(0, len(columns) if row is not None else 1, self.longest):
-            label = [str(row)] * (self.dimensions == 2) + [f"{columns[start]}…"] * self.broken
-            yield _Line("" if row is None else ",".join(label), row, columns[start : start + self.longest])
-
-    def step(self, column: int | None) -> float:
-        return 20 if column is None else self.cell + GAP
-
-    def across(self, left: float, line: _Line) -> Iterator[tuple[float, int | None]]:
-        """Yield the center and the index of each column of a line."""
-        x = left + self.left
-        for column in line.columns:
-            yield x + (self.step(column) - GAP) / 2, column
-            x += self.step(column)
-
-    def draw(self, canvas: Canvas, left: float) -> None:
-        y = canvas.y + self.top
-        if self.prefix is None:
-            canvas.add("dots", text(left + 10, "⋯"), canvas.y + self.height / 2)
-            return
-        if self.label:
-            canvas.add("numbers", f'<text x="{left:g}" text-anchor="start">{self.label}</text>', canvas.y + 9)
-        if self.dimensions and not self.broken:
-            for x, column in self.across(left, self.lines[0]):
-                if column is not None:
-                    canvas.add("numbers", text(x, str(column)), y - 4)
-        for line in self.lines:
-            self.draw_line(canvas, left, y, line)
-            y += line.height
-        canvas.reach(left + self.width)
-
-    def draw_line(self, canvas: Canvas, left: float, y: float, line: _Line) -> None:
-        if line.label:
-            canvas.add("numbers", text(left + self.left / 2 - 2, line.label), y + BASELINE - 1)
-        for x, column in self.across(left, line):
-            if line.row is None:
-                if column is not None:
-                    canvas.add("dots", text(x, "⋮"), y + 11)
-            elif column is None:
-                canvas.add("dots", text(x, "⋯"), y + BASELINE)
-            else:
-                element = self.element(line.row, column)
-                color = RED if element.outside else rainbow(element.order)
-                canvas.add("cells", cell(x - self.cell / 2, self.cell, CELL, color, _about(element)), y)
-                canvas.add("names", text(x, _label(str(element.position)), element.outside), y + BASELINE)
-
-    def element(self, row: int, column: int) -> Element:
-        return self.scene.elements[(self.prefix or ()) + (row, column)[2 - self.dimensions :]]
+    def center(self) -> float:
+        return self.left + self.width / 2
 
 
 def _draw_grid(canvas: Canvas, scene: Scene) -> None:
-    """Draw the array: one panel per matrix, wrapped at the width of the picture."""
-    x, height = float(MARGIN), 0.0
-    for panel in (_Panel(scene, prefix, canvas.most) for prefix in _prefixes(scene.axes[:-2])):
-        if x > MARGIN and x + panel.width > canvas.most:
-            x, canvas.y, height = float(MARGIN), canvas.y + height + _PANEL_GAP / 2, 0
-        panel.draw(canvas, x)
-        x += panel.width + _PANEL_GAP
-        height = max(height, panel.height)
-    canvas.y += height
+    """Draw the matrices of the last two dimensions beside each other. Columns that do not fit continue below."""
+    rows: Shown = scene.axes[-2] if len(scene.axes) > 1 else [0]
+    labels = [str(row) for row in rows if row is not None and len(scene.axes) > 1]
+    left = MARGIN + (round(SMALL_LETTER * max(map(len, labels))) + 6 if labels else 0)
+    blocks = list(_blocks(scene, left, canvas.most))
+    for block in blocks:
+        # Of columns that continue below, only the first has a number, so that the SVG stays small.
+        _draw_head(canvas, block, block if len(blocks) == 1 else block[:1], len(scene.axes))
+        for row in rows:
+            if labels and row is not None:
+                canvas.add("numbers", text((MARGIN + left) / 2 - 2, str(row)), canvas.y + BASELINE - 1)
+            for column in block:
+                _draw_cell(canvas, scene, row, column)
+            canvas.y += _OMITTED_ROWS if row is None else CELL + GAP
+        canvas.reach(block[-1].left + block[-1].width + GAP)
+        canvas.y += _BLOCK_GAP
+    canvas.y -= _BLOCK_GAP
 
 
-def _prefixes(axes: list[Shown]) -> Iterator[Index | None]:
-    """Yield the indices of the panels, with a single None for consecutive omitted panels."""
-    for left_out, run in itertools.groupby(_every_prefix(axes), lambda prefix: prefix is None):
+def _blocks(scene: Scene, left: float, most: int) -> Iterator[list[_Column]]:
+    """Yield lists of columns that fit into the width of the picture."""
+    cell_width = _width_for(str(element.position) for element in scene.elements.values())
+    columns: Shown = scene.axes[-1] if scene.axes else [0]
+    block: list[_Column] = []
+    x = left
+    for matrix in _matrices(scene.axes[:-2]):
+        x += _MATRIX_GAP if block else 0
+        for place in [None] if matrix is None else columns:
+            width = _DOTS if place is None else cell_width
+            if block and x + width > most:
+                yield block
+                block, x = [], left
+            block.append(_Column(x, width, matrix, place))
+            x += width + GAP
+    yield block
+
+
+def _draw_head(canvas: Canvas, block: list[_Column], numbered: list[_Column], ndim: int) -> None:
+    """Draw the indices of the matrices, and below them the indices of the columns in `numbered`."""
+    if ndim > 2:
+        for matrix, columns in itertools.groupby(block, lambda column: column.matrix):
+            x = next(columns).left
+            if matrix is not None:
+                label = f"a[{index_text(matrix)},:,:]"
+                canvas.add("numbers", f'<text x="{x:g}" text-anchor="start">{label}</text>', canvas.y + 9)
+                canvas.reach(x + SMALL_LETTER * len(label))
+        canvas.y += 14
+    if ndim > 0:
+        canvas.y += 13
+        for column in numbered:
+            if column.place is not None:
+                canvas.add("numbers", text(column.center, str(column.place)), canvas.y - 4)
+
+
+def _draw_cell(canvas: Canvas, scene: Scene, row: int | None, column: _Column) -> None:
+    if column.matrix is None or column.place is None:
+        if row is not None:
+            canvas.add("dots", text(column.center, "⋯"), canvas.y + BASELINE)
+    elif row is None:
+        canvas.add("dots", text(column.center, "⋮"), canvas.y + 11)
+    else:
+        last_two = (row, column.place)[2 - min(len(scene.axes), 2) :]
+        element = scene.elements[(*column.matrix, *last_two)]
+        color = RED if element.outside else rainbow(element.order)
+        canvas.add("cells", cell(column.left, column.width, CELL, color, _about(element)), canvas.y)
+        canvas.add("names", text(column.center, _label(str(element.position)), element.outside), canvas.y + BASELINE)
+
+
+def _matrices(axes: list[Shown]) -> Iterator[Index | None]:
+    """Yield the indices of the matrices, with a single None for consecutive omitted matrices."""
+    for left_out, run in itertools.groupby(_every_matrix(axes), lambda index: index is None):
         yield from (None,) if left_out else run
 
 
-def _every_prefix(axes: list[Shown]) -> Iterator[Index | None]:
-    """Yield the index of each panel, and None instead of the panels at the omitted indices of a dimension."""
+def _every_matrix(axes: list[Shown]) -> Iterator[Index | None]:
+    """Yield the index of each matrix, and None for all matrices at the omitted indices of a dimension."""
     if not axes:
         yield ()
         return
-    for prefix in _every_prefix(axes[:-1]):
-        if prefix is None:
-            yield None
-        else:
-            yield from (None if i is None else (*prefix, i) for i in axes[-1])
+    for outer in _every_matrix(axes[:-1]):
+        yield from (None,) if outer is None else (None if i is None else (*outer, i) for i in axes[-1])
 
 
 # --------------------------------------------------------------------------------------------------- the buffer
@@ -238,7 +223,7 @@ def _draw_place(canvas: Canvas, place: Place, x: float, width: float, tall: int)
         more = f" and {place.sharing - 1} more" if place.sharing > 1 else ""
         color = RED if place.outside else rainbow(place.element.order)
         canvas.add("cells", cell(x, width, tall, color, _about(place.element, more)), y)
-        canvas.add("names", text(middle, _label(_joined(place.element.at)), place.outside), y + BASELINE)
+        canvas.add("names", text(middle, _label(_join_index(place.element.at)), place.outside), y + BASELINE)
         if more:
             canvas.add("counts", text(middle, f"×{place.sharing}", place.outside), y + BASELINE + 13)
     elif place.kind == "hole":
@@ -260,7 +245,7 @@ def _draw_marker(canvas: Canvas, x: float) -> None:
 
 
 def _strip_cell_width(scene: Scene) -> float:
-    indices = [_joined(place.element.at) for place in scene.places if place.element is not None]
+    indices = [_join_index(place.element.at) for place in scene.places if place.element is not None]
     small = [number for place in scene.places for number in (str(place.start), f"×{place.sharing}")]
     return max(_width_for(indices), round(max(map(len, small)) * SMALL_LETTER + 2))
 
@@ -336,7 +321,7 @@ def _about(element: Element, more: str = "") -> str:
     return f"a[{index_text(element.at) or '()'}]{more} at {element.position}{outside}"
 
 
-def _joined(index: Index) -> str:
+def _join_index(index: Index) -> str:
     return ",".join(map(str, index)) or "()"
 
 
