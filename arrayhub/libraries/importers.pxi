@@ -10,7 +10,7 @@ from arrayhub.adapters cimport arrow, buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport numpy
 
-from arrayhub._core.descriptor import label, relabelled
+from arrayhub._core.descriptor import label, relabel
 from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal
 
 
@@ -223,4 +223,4 @@ cdef Descriptor parse_xarray(object obj, object stream):
     for name in <tuple> dims:
         if type(name) is not str:
             return a
-    return relabelled(a, dims) if wrapped else label(a, dims=dims)      # a wrapped USMArray is its own import
+    return relabel(a, dims) if wrapped else label(a, dims=dims)      # a wrapped USMArray is its own import

@@ -7,7 +7,7 @@ from typing import Any
 from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import PASSES_ON, InterfaceError, first_line
 from arrayhub._core.tree import kind_of
-from arrayhub.inspection.printout import head_lines, part_lines, count_references
+from arrayhub.inspection.printout import count_references, head_lines, part_lines
 from arrayhub.inspection.texts import attempt
 from arrayhub.nested.array import NestedArray, check
 from arrayhub.nested.asnested import asnested

@@ -2,42 +2,37 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from arrayhub.inspection.pictures.coverage import Coverage
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Geometry:
     """Shape, strides and offset of an array in its buffer. Positions are relative to the start of the buffer.
 
     The public subclass `Picture` documents the attributes.
     """
 
-    __slots__ = (
-        "access", "byte_strides", "coverage", "dtype", "itemsize", "labels", "memory", "offset", "shape", "size",
-        "span", "steps", "strides", "unit",
-    )  # fmt: skip
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    byte_strides: tuple[int, ...] | None
+    offset: int
+    size: int | None
+    itemsize: int | None
+    unit: str = "element"
+    dtype: str | None = None
+    memory: str | None = None
+    access: str | None = None
+    labels: str | None = None
+    steps: tuple[int, ...] = field(init=False)  # strides of the dimensions, in `unit`
+    span: int = field(init=False)  # extent of an element, in `unit`
+    coverage: Coverage = field(init=False)
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...] | None,
-        byte_strides: tuple[int, ...] | None,
-        offset: int,
-        size: int | None,
-        itemsize: int | None,
-        unit: str = "element",
-        dtype: str | None = None,
-        memory: str | None = None,
-        access: str | None = None,
-        labels: str | None = None,
-    ) -> None:
-        self.shape, self.strides, self.byte_strides = shape, strides, byte_strides
-        self.offset, self.size, self.itemsize, self.unit = offset, size, itemsize, unit
-        self.dtype, self.memory, self.access, self.labels = dtype, memory, access, labels
-        # Strides of the dimensions, and extent of an element, in `unit`.
-        self.steps: tuple[int, ...] = (byte_strides if unit == "byte" else strides) or ()
-        self.span: int = (itemsize or 0) if unit == "byte" else int(itemsize != 0)
-        self.coverage = Coverage(shape, self.steps, offset, self.span)
+    def __post_init__(self) -> None:
+        self.steps = (self.byte_strides if self.unit == "byte" else self.strides) or ()
+        self.span = (self.itemsize or 0) if self.unit == "byte" else int(self.itemsize != 0)
+        self.coverage = Coverage(self.shape, self.steps, self.offset, self.span)
 
     @property
     def ndim(self) -> int:

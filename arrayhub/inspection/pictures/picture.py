@@ -12,15 +12,21 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from arrayhub._core.descriptor import MAX_NDIM, integer, name_of_elements
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import array_or_nested
 from arrayhub.inspection.pictures.geometry import Geometry
+from arrayhub.inspection.pictures.svg import draw_for_page, draw_svg
+from arrayhub.inspection.pictures.text import draw_text
 from arrayhub.inspection.units import of_bytes
+from arrayhub.libraries.numpy import ndarray
 
 _LIMIT = 2**63
 _NARROWEST = 240  # pixels
+_EDGE = 3  # number of values at each end of a dimension
+_MOST_VALUES = 24  # maximum number of values that are shown without an ellipsis
+_VALUES_WIDTH = 100  # maximum characters per line of values
 
 
 class Picture(Geometry):
@@ -59,9 +65,7 @@ class Picture(Geometry):
         str
             Lines in the notation of the USMArray specification, with at most 64 positions.
         """
-        from arrayhub.inspection.pictures.text import draw
-
-        return draw(self)
+        return draw_text(self)
 
     def svg(self, *, width: SupportsIndex = 768) -> str:
         """Draw the layout as SVG: the array by index, and below it the buffer by position.
@@ -85,17 +89,13 @@ class Picture(Geometry):
         ValueError
             `width` is less than 240.
         """
-        from arrayhub.inspection.pictures.svg import draw
-
-        return draw(self, _integer("width", width, least=_NARROWEST))
+        return draw_svg(self, _integer("width", width, least=_NARROWEST))
 
     def __call__(self) -> Picture:
         """Return the picture itself, so that ``x.picture()`` is the same as ``x.picture``."""
         return self
 
     def _repr_html_(self) -> str:
-        from arrayhub.inspection.pictures.svg import draw_for_page
-
         return draw_for_page(self)
 
     def __repr__(self) -> str:
@@ -252,6 +252,30 @@ def picture_of(array: USMArray) -> Picture:
     strides = tuple(map(floordiv, byte_strides, repeat(itemsize)))
     size = None if block.nbytes is None else block.nbytes // itemsize
     return Picture(array.shape, strides, byte_strides, distance // itemsize, size, itemsize, labels=labels, **facts)
+
+
+def page_of(array: USMArray) -> str:
+    """Return the HTML of the picture and, for arrays in host memory, of the values, which NumPy abbreviates.
+
+    Device memory is never read, even if the host can access it, because reading would wait for a queue or a stream.
+    """
+    picture: str = picture_of(array)._repr_html_()
+    values = _values_of(array)
+    if values is None:
+        return picture
+    return f'<div class="arrayhub-array">{picture}<pre>{html.escape(values)}</pre></div>'
+
+
+def _values_of(array: USMArray) -> str | None:
+    if array.device.type != "cpu" or array.usm_type is not None or array.size == 0:
+        return None
+    try:
+        shown = np.array2string(ndarray(array), max_line_width=_VALUES_WIDTH, threshold=_MOST_VALUES, edgeitems=_EDGE)
+    except PASSES_ON:
+        raise
+    except Exception:  # types that NumPy cannot print: show the picture without values
+        return None
+    return "".join(character for character in shown if character.isprintable() or character == "\n")
 
 
 def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from arrayhub.inspection.pictures.canvas import (
 from arrayhub.inspection.pictures.geometry import Geometry
 from arrayhub.inspection.pictures.scene import Element, Index, Place, Scene, Shown, index_text, scenes
 from arrayhub.inspection.pictures.text import short, tuple_text
+from arrayhub.inspection.units import of_bytes
 
 MOST_BYTES = 20_000
 
@@ -35,10 +36,9 @@ _BAR = 14  # height of the bar
 _BINS = 64  # maximum bins of the bar
 _LEAST_BIN = 8  # minimum positions per bin; smaller bins would show aliasing between strides and bins
 _MOST_MARKS = 64
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB")
 
 
-def draw(geometry: Geometry, width: int = WIDTH + MARGIN) -> str:
+def draw_svg(geometry: Geometry, width: int = WIDTH + MARGIN) -> str:
     """Return the largest SVG of less than `MOST_BYTES` bytes that is not wider than `width`, for ``Picture.svg``."""
     for scene in scenes(geometry):
         svg = _picture(scene, width - MARGIN)
@@ -49,7 +49,7 @@ def draw(geometry: Geometry, width: int = WIDTH + MARGIN) -> str:
 
 def draw_for_page(geometry: Geometry) -> str:
     """Return the HTML for notebooks."""
-    return for_page(draw(geometry))
+    return for_page(draw_svg(geometry))
 
 
 def _picture(scene: Scene, most: int) -> str:
@@ -274,7 +274,8 @@ def _draw_bar(canvas: Canvas, scene: Scene) -> None:
     line = 64  # bytes of a cache line, doubled for long buffers to limit the number of marks
     while (stop - start) * unit_bytes > _MOST_MARKS * line:
         line *= 2
-    canvas.caption(f"the whole buffer, {used:.3g} % used: darker is denser; one mark per {_size(geometry, line)}")
+    distance = of_bytes(line) if geometry.itemsize else f"{line} elements"
+    canvas.caption(f"the whole buffer, {used:.3g} % used: darker is denser; one mark per {distance}")
 
     def place(position: float) -> float:
         return MARGIN + (position - start) / (stop - start) * width
@@ -303,14 +304,6 @@ def _densities(geometry: Geometry, start: int, stop: int) -> Iterator[tuple[int,
         stretches = list(run)
         if density > 0:
             yield stretches[0][0], stretches[-1][1], density
-
-
-def _size(geometry: Geometry, number: int) -> str:
-    """Format a size, which is a power of two, in bytes, or in elements if the item size is unknown."""
-    if not geometry.itemsize:
-        return f"{number} elements"
-    power = min((number.bit_length() - 1) // 10, len(_UNITS) - 1)
-    return f"{number >> 10 * power} {_UNITS[power]}"
 
 
 # ------------------------------------------------------------------------------------------------------- labels

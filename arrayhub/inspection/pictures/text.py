@@ -9,7 +9,7 @@ _WIDTH = 100  # maximum characters per line
 _FEW = 16  # maximum number of elements of an abbreviated array
 
 
-def draw(geometry: Geometry) -> str:
+def draw_text(geometry: Geometry) -> str:
     """Return the drawing for ``Picture.text``."""
     return "\n".join([*_heading(geometry), *_buffer(_scene_of(geometry)), *geometry.notes()])
 
