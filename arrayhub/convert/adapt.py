@@ -280,8 +280,6 @@ class _Adapter:
             else:
                 value = without_index(value) if target.library == "arrow" else value
                 options = {"missing": self.missing, "move": target.device is not None, "advice": _MOVE}
-                if call.target is not None and call.target.model is value and call.target.device == CPU:
-                    options["place"] = CPU
                 made = target.convert(value, target.library, self.copy, **options)
                 if self.copy is not True and target.library in _WITH_READONLY and not found.sparse:
                     _protect(made, given)

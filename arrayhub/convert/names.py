@@ -65,7 +65,7 @@ def _as_xarray(obj: Any, copy: Copy, **request: Any) -> Any:
     try:
         made = array.to_xarray()
     except BufferError:
-        if copy is False:
+        if copy is not True:  # only device= and copy=True move memory to another device
             raise
         made = array.to_host().to_xarray()
     return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made

@@ -89,12 +89,10 @@ class Target:
         missing: Any = None,
         move: bool = False,
         advice: str = "copy=None, which copies",
-        place: Device | None = None,
     ) -> Any:
         """Return `obj` as an array of this target. The parameters are those of `like`.
 
         `move` permits a copy to the device, as ``copy=True`` does. `advice` is what an error suggests without `move`.
-        `place` is the device of `obj`, if it is known.
         """
         library, model, cls = self.library, self.model, self.cls
         found = type_row(type(obj), types_generation())
@@ -105,28 +103,30 @@ class Target:
         if dtype is not None or library == "jax":
             given = self._cast(given, call, copy, dtype, missing)
             copy = None if given is not obj and copy is True else copy  # the cast has made a copy
-        if self.device is not None and library not in _HOST_ONLY:
-            if type(given) is not np.ndarray or self.device != CPU:
-                given = self._move(given, call, moves, advice)
-        elif not moves and ((place != CPU and (found is None or not found.host)) or library in _NEEDED):
-            _check_place(given, library, call, advice)
+        on_host = type(given) is np.ndarray and self.device == CPU
+        if self.device is not None and library not in _HOST_ONLY and not on_host:
+            given = self._move(given, call, moves, advice)
         if library in hooks.nested.NESTED_CONSUMERS and getattr(cls or type(model), "__name__", "") != "Tensor":
             _check_dimensions(given, call, library)
         if cls is None and model is not None and maker_of(type(model)) is not None:
             cls = class_like(model, partial(_has_columns, given))
-        if library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
-            made = self._wrap(given, copy, missing)
-        elif (
-            found is not None and found.owner == library and given is obj and copy is not True and missing is None
-        ) and (library != "arrow" if cls is None else issubclass(type(obj), cls)):  # tensors of arrow become columns
-            made = obj
-        elif library in plugins.TAKE_MODEL and model is not None:
-            made = convert_by_emit(given, library, plugins.emitter_like(library, model), copy)
-        else:
-            to = None
-            if moves and copy is None and (found is None or not found.host or library in _NEEDED):
-                to = _FIRST.get(library) if self.device is None else self.device
-            made = convert(given, cls or library, copy=copy, device=to, missing=missing)
+        is_own = found is not None and found.owner == library and given is obj and copy is not True and missing is None
+        try:
+            if library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
+                made = self._wrap(given, copy, missing)
+            elif is_own and (library != "arrow" if cls is None else issubclass(type(obj), cls)):
+                made = obj  # tensors of arrow become columns
+            elif library in plugins.TAKE_MODEL and model is not None:
+                made = convert_by_emit(given, library, plugins.emitter_like(library, model), copy)
+            else:
+                to = None
+                if moves and copy is None and (found is None or not found.host or library in _NEEDED):
+                    to = _FIRST.get(library) if self.device is None else self.device
+                made = convert(given, cls or library, copy=copy, device=to, missing=missing)
+        except BufferError:
+            if not moves:
+                _check_place(given, library, call, advice)
+            raise
         if library == "pandas" and model is not None:
             made = with_arrow_type(made, model)
         if given is not obj and made is not obj:

@@ -39,6 +39,8 @@ def test_shared_memory_of_a_device_is_viewed_by_numpy():
             assert view.ctypes.data == shared.ptr
         with pytest.raises(BufferError):
             device.to_numpy(copy=copy)
+        with pytest.raises(BufferError):
+            ah.convert(device, "xarray", copy=copy)
     assert device.to_numpy(copy=True).tolist() == [0, 1, 2]
 
 
