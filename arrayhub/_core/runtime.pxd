@@ -10,7 +10,7 @@ cdef struct Runtime:
     int (*host_ready)(Descriptor) except -1
     # Make the consumer's stream wait for the producer's work. The consumer's protocol defines the Python type of `stream`.
     int (*consumer_ready)(Descriptor, object stream) except -1
-    # Call `consumer_ready`, and set the consumer's stream as the stream of the array. Called only by runtimes/streams.
+    # Call `consumer_ready`, and set the consumer's stream as the stream of the array. Called only by runtimes/host.
     int (*adopt_stream)(Descriptor, object stream) except -1
     # Resolve the ordinal of the array's device if this was deferred.
     int (*resolve_device)(Descriptor) except -1

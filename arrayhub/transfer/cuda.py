@@ -7,7 +7,7 @@ written. Each copy waits for the work on the producer's stream. No copy synchron
 small arrays, or no pinned memory         copy by the driver; if the elements are few, the host reorders them
 up to 512 KiB to the host, reordered      a kernel stores the elements in pinned memory, and the host copies them
 host memory that the device can access    direct copy, in pieces on one stream
-other host memory                         through the pool of pinned memory, by several threads (cuda_lanes.pxi)
+other host memory                         through the pool of pinned memory, by several threads (cuda_copies.pyx)
 ========================================  ==============================================================================
 
 In all other copies between different layouts, a kernel reorders the elements on the device. The kernel processes one

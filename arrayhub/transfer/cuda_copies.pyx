@@ -1,12 +1,1000 @@
 """Copies between host memory and CUDA devices.
 
-- cuda_route: order in which a copy visits the words of both arrays
-- cuda_stream: copies on one stream, and the kernel that reorders words
-- cuda_lanes: copies by several threads through pinned memory
-- lock: lock of the pinned memory
+The sections are: the route, in which order a copy visits the words of both arrays; copies on one stream, with the kernel that
+reorders words; lanes, which are copies by several threads through pinned memory; the lock of the pinned memory.
 """
 
-include "cuda_route.pxi"
-include "cuda_stream.pxi"
-include "cuda_lanes.pxi"
-include "lock.pxi"
+from _thread import allocate_lock
+
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport int64_t, intptr_t, uint64_t
+from libc.string cimport memcmp, memcpy
+from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
+from posix.unistd cimport getpid
+
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    F_CONTIGUOUS,
+    HUGE_PAGE,
+    PACKED,
+    PAGE,
+    Descriptor,
+    extent,
+    host_readable,
+    kDLCPU,
+    kDLCUDA,
+    kDLCUDAHost,
+    kDLCUDAManaged,
+    same_layout,
+    same_shape,
+    size_of,
+)
+from arrayhub._core.layout cimport MAX_NDIM
+from arrayhub.runtimes cimport cuda as runtime
+from arrayhub.runtimes.cuda cimport (
+    LEGACY_STREAM,
+    Context,
+    CudaEvent,
+    Driver,
+    Stream,
+    capture_of,
+    check,
+    check_handle,
+    copy_now,
+    copying_stream,
+    device_at,
+    driver_for,
+    enter,
+    finish,
+    has_device,
+    leave,
+    order_streams,
+    primary_context,
+    refuse_captured_producer,
+    wait_for_stream,
+)
+from arrayhub.transfer.host_copies cimport put
+from arrayhub.transfer.loops cimport LARGEST_WORD, RowLoop, copy_rows, row_loop
+from arrayhub.transfer.order cimport Dimension, insert, join
+
+# ------------------------------------------------------------------------------------------------------------------- cuda route
+
+# The order in which a copy visits the words of a host array and a device array.
+#
+# Words are visited in the order of the host's addresses, so that the host accesses its memory sequentially for every
+# layout. If the device array has another layout, a kernel reorders the words on the device, which has the higher memory
+# bandwidth. The words that cross the bus are therefore contiguous, unless the kernel itself accesses a host array with gaps.
+
+# Shape and strides of source and target for the kernel, the slowest axis first. transfer/cuda_kernel.py declares the
+# same struct.
+cdef struct Walk:
+    int64_t axes
+    int64_t shape[MAX_NDIM]
+    int64_t source_steps[MAX_NDIM]     # bytes
+    int64_t target_steps[MAX_NDIM]
+
+
+# Parameters of a route, for threads that do not hold the GIL.
+cdef struct VisitPlan:
+    char* host                         # first word of the host array
+    char* device                       # first word of the device array
+    Py_ssize_t word                    # bytes: a power of two up to 16
+    Py_ssize_t words
+    bint host_runs                     # whether the host array is contiguous in the iteration order
+    bint device_runs                   # whether the device array is contiguous in the iteration order
+    int axes
+    int64_t shape[MAX_NDIM]
+    int64_t host_steps[MAX_NDIM]       # bytes, not negative
+    int64_t device_steps[MAX_NDIM]
+    int64_t run_steps[MAX_NDIM]        # bytes; strides of contiguous words in the iteration order
+
+
+cdef class Route:
+    """Iteration order of a copy between two arrays of the same shape and element type.
+
+    Parameters
+    ----------
+    near, far : Descriptor
+        Two arrays, both not empty. `near` determines the order. In a copy between host and device, `near` is the host array.
+        Creating a route does not access the memory.
+
+    Attributes
+    ----------
+    word : int
+        Size of a word in bytes.
+    words : int
+        Number of words.
+    host_runs, device_runs : bool
+        Whether the host array, or the device array, is contiguous in the iteration order.
+    straight : bool
+        Whether both arrays are contiguous in the iteration order.
+    """
+    cdef Descriptor near, far          # keep the memory alive
+    cdef VisitPlan plan
+
+    def __cinit__(self, Descriptor near, Descriptor far):
+        cdef VisitPlan* plan = &self.plan
+        cdef Dimension axes[MAX_NDIM + 1]
+        cdef Dimension axis
+        cdef Py_ssize_t size = near.itemsize_
+        cdef size_t bits = LARGEST_WORD
+        cdef int k, count = 0
+        check_alike(near, far)
+        self.near, self.far = near, far
+        plan.host, plan.device = near.data_, far.data_
+        if near.flags_ & PACKED:
+            size = near.nbytes         # packed arrays are always contiguous
+        else:
+            for k in range(near.nd_):
+                axis = Dimension(near.shape_[k], near.byte_strides_[k], far.byte_strides_[k])
+                count = insert(axes, count, axis, &plan.host, &plan.device)
+        bits |= <size_t> size | <size_t> plan.host | <size_t> plan.device
+        for k in range(count):
+            bits |= <size_t> axes[k].step | <size_t> axes[k].other
+        plan.word = bits & -bits       # largest power of two that divides the size, the addresses and all strides
+        axis = Dimension(size // plan.word, plan.word, plan.word)
+        if count == 0 or axis.length > 1:
+            axes[count] = axis
+            count += 1
+        plan.axes = join(axes, count)
+        if plan.axes > MAX_NDIM:
+            raise BufferError(
+                f"CUDA: the array has {plan.axes} dimensions that cannot be merged; accepted: at most {MAX_NDIM}. "
+                "Call x.copy() first"
+            )
+        plan.words = 1
+        for k in reversed(range(plan.axes)):
+            plan.shape[k], plan.host_steps[k], plan.device_steps[k] = axes[k].length, axes[k].step, axes[k].other
+            plan.run_steps[k] = plan.words * plan.word
+            plan.words *= plan.shape[k]
+        plan.host_runs = memcmp(plan.host_steps, plan.run_steps, plan.axes * sizeof(int64_t)) == 0
+        plan.device_runs = memcmp(plan.device_steps, plan.run_steps, plan.axes * sizeof(int64_t)) == 0
+
+    @property
+    def word(self):
+        return self.plan.word
+
+    @property
+    def words(self):
+        return self.plan.words
+
+    @property
+    def host_runs(self):
+        return self.plan.host_runs
+
+    @property
+    def device_runs(self):
+        return self.plan.device_runs
+
+    @property
+    def straight(self):
+        return bool(self.plan.host_runs and self.plan.device_runs)
+
+
+cdef Walk walk(VisitPlan* plan, const int64_t* source_steps, const int64_t* target_steps) noexcept nogil:
+    cdef Walk made
+    made.axes = plan.axes
+    memcpy(made.shape, plan.shape, sizeof(plan.shape))
+    memcpy(made.source_steps, source_steps, sizeof(plan.shape))
+    memcpy(made.target_steps, target_steps, sizeof(plan.shape))
+    return made
+
+
+cdef Walk gather(VisitPlan* plan) noexcept nogil:
+    """Return the walk from the device array to contiguous words."""
+    return walk(plan, plan.device_steps, plan.run_steps)
+
+
+cdef Walk scatter(VisitPlan* plan) noexcept nogil:
+    """Return the walk from contiguous words to the device array."""
+    return walk(plan, plan.run_steps, plan.device_steps)
+
+
+cdef Walk device_to_host(VisitPlan* plan) noexcept nogil:
+    return walk(plan, plan.device_steps, plan.host_steps)
+
+
+cdef Walk host_to_device(VisitPlan* plan) noexcept nogil:
+    return walk(plan, plan.host_steps, plan.device_steps)
+
+
+cdef void fill_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    """Copy `count` words of the host array, starting at word `first`, to contiguous memory at `run`."""
+    if plan.host_runs:
+        memcpy(run, plan.host + first * plan.word, count * plan.word)
+    else:
+        visit(plan, run, first, count, False)
+
+
+cdef void empty_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    """Copy `count` contiguous words at `run` to the host array, starting at word `first`."""
+    if plan.host_runs:
+        memcpy(plan.host + first * plan.word, run, count * plan.word)
+    else:
+        visit(plan, run, first, count, True)
+
+
+cdef int check_alike(Descriptor near, Descriptor far) except -1:
+    """Raise ValueError if the arrays differ in shape, item size or packing, or are empty."""
+    if not same_shape(near, far) or near.itemsize_ != far.itemsize_ or size_of(near) <= 0 \
+            or near.flags_ & PACKED != far.flags_ & PACKED:
+        raise ValueError("Route: the arrays do not match; accepted: the same shape and item size, not empty")
+    return 0
+
+
+cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
+    """Copy words between the host array and `run`, row by row along the last axis.
+
+    Complete rows along the second-to-last axis are copied in a single call.
+    """
+    cdef int64_t place[MAX_NDIM]
+    cdef const int64_t* shape = plan.shape
+    cdef const int64_t* steps = plan.host_steps
+    cdef char* memory = plan.host
+    cdef RowLoop loop = row_loop(plan.word)
+    cdef Py_ssize_t rest = first, here, rows, apart
+    cdef int last = plan.axes - 1, k
+    for k in range(last, -1, -1):
+        place[k] = rest % shape[k]
+        rest //= shape[k]
+        memory += place[k] * steps[k]
+    while count > 0:
+        here = min(<Py_ssize_t> (shape[last] - place[last]), count)
+        k = last - 1 if last > 0 and here == shape[last] else last
+        rows = 1 if k == last else min(<Py_ssize_t> (shape[k] - place[k]), count // here)
+        apart = 0 if k == last else steps[k]
+        if into_host:
+            copy_rows(loop, plan.word, memory, run, rows, here, apart, steps[last], here * plan.word, plan.word)
+        else:
+            copy_rows(loop, plan.word, run, memory, rows, here, here * plan.word, plan.word, apart, steps[last])
+        run += rows * here * plan.word
+        count -= rows * here
+        rows = here if k == last else rows
+        memory += rows * steps[k]
+        place[k] += rows
+        while k > 0 and place[k] == shape[k]:
+            memory += steps[k - 1] - shape[k] * steps[k]
+            place[k] = 0
+            k -= 1
+            place[k] += 1
+
+
+# ------------------------------------------------------------------------------------------------------------------ cuda stream
+
+# CUDA copies on one stream, and the stream functions of the CUDA engine.
+
+cdef enum:
+    SMALL = 8 << 20             # bytes; below this size, a copy by the driver is the fastest method
+    THREADS = 256               # threads per block of the kernel
+
+cpdef enum:
+    PER_THREAD = 4              # words that each thread of the kernel copies
+    FEW = 24 << 10              # elements; below this number, the host reorders elements faster than a kernel
+    PAGEABLE = 64 << 10         # bytes; up to this size, the driver copies from pageable memory in one step
+    ONE_PIECE = 512 << 10       # bytes; up to this size, elements are reordered on the host or in pinned memory in one piece
+    EXTENT = 32 << 10           # bytes; up to this extent, it is faster to copy a device array with its gaps than by a kernel
+    EXTENT_ELEMENTS = 8 << 10   # maximum number of elements in such an extent
+
+SMALL_COPY = SMALL
+
+
+def at_once(Descriptor near, Descriptor far, stream):
+    """Copy a small array to the host if a single copy by the driver suffices. Return whether the array was copied.
+
+    If the elements have gaps or are in a different order, and their extent is small, the driver copies the extent, and the
+    host reorders the elements.
+    """
+    cdef int device = far.device_.device_id
+    cdef Py_ssize_t nbytes = near.nbytes
+    if not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
+        return fetch_extent(near, far, stream)
+    if nbytes >= SMALL:
+        return False
+    driver_for(device)
+    copy_now(<uint64_t> near.data_, <uint64_t> far.data_, nbytes, copying_stream(far, stream, device), device)
+    return True
+
+
+cdef bint fetch_extent(Descriptor near, Descriptor far, stream) except -1:
+    """Copy an array with a small extent to the host, as `at_once` does. Return whether the array was copied."""
+    cdef Py_ssize_t low, high
+    cdef int device = far.device_.device_id
+    cdef Descriptor fetched
+    cdef char* memory
+    extent(far, &low, &high)
+    if near.device_.device_type != kDLCPU or high - low > EXTENT or size_of(far) > EXTENT_ELEMENTS:
+        return False
+    driver_for(device)
+    memory = <char*> PyMem_RawMalloc(high - low)
+    if memory == NULL:
+        raise MemoryError(f"CUDA: cannot allocate {high - low} bytes of host memory for the extent of the array")
+    try:
+        copy_now(<uint64_t> memory, <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device), device)
+        fetched = same_layout(far)
+        fetched.data_ = memory - low
+        with nogil:
+            put(near.data_, near.byte_strides_, fetched)
+    finally:
+        PyMem_RawFree(memory)
+    return True
+
+
+def copy_straight(Descriptor array, Descriptor out, stream):
+    """Copy an array to a contiguous array on a CUDA device if a single copy by the driver suffices.
+
+    A single copy suffices for an array on the same device that is contiguous in the same order, and for a small host array.
+    If the host array has few elements in a different order, the host reorders them first, which is faster than a kernel.
+
+    Returns
+    -------
+    bool
+        Whether the array was copied. A copy from the host is complete. A copy on a device is queued, in the order that
+        `transfer.cuda.assign` describes.
+    """
+    cdef int kind = array.device_.device_type, orders = out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
+    if (not orders or out.device_.device_type != kDLCUDA or array.itemsize_ != out.itemsize_
+            or not same_shape(array, out)):
+        return False
+    if kind == kDLCPU:
+        return upload_straight(array, out, stream)
+    if kind == kDLCUDA and array.device_.device_id == out.device_.device_id and array.flags_ & orders:
+        queue_straight(array, out, stream)
+        return True
+    return False
+
+
+cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
+    """Copy a small host array, as `copy_straight` does. Return whether the array was copied."""
+    cdef bint same_order = array.flags_ & out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
+    cdef int device = out.device_.device_id
+    cdef Py_ssize_t nbytes = out.nbytes
+    cdef intptr_t writing
+    cdef char* ordered
+    if same_order:
+        if nbytes >= SMALL:
+            return False
+    elif size_of(out) > FEW or nbytes > (PAGEABLE if out.flags_ & C_CONTIGUOUS else ONE_PIECE):
+        return False
+    driver_for(device)
+    writing = copying_stream(out, stream, device)
+    if same_order or nbytes == 0:
+        copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, writing, device)
+        return True
+    ordered = <char*> PyMem_RawMalloc(nbytes)
+    if ordered == NULL:
+        raise MemoryError(f"CUDA: cannot allocate {nbytes} bytes of host memory for the reordered elements")
+    try:
+        with nogil:
+            put(ordered, out.byte_strides_, array)
+        copy_now(<uint64_t> out.data_, <uint64_t> ordered, nbytes, writing, device)
+    finally:
+        PyMem_RawFree(ordered)
+    return True
+
+
+cdef int queue_straight(Descriptor array, Descriptor out, stream) except -1:
+    """Queue the copy of an array on the same device, as `copy_straight` does."""
+    cdef int device = out.device_.device_id, error
+    cdef Driver* driver = driver_for(device)
+    cdef Py_ssize_t nbytes = out.nbytes
+    cdef intptr_t writing = copying_stream(out, stream, device)
+    cdef bint pushed
+    copying_stream(array, writing, device)
+    check_handle(writing)
+    pushed = enter(writing, device)
+    with nogil:
+        error = driver.memcpy_async(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, <Stream> writing)
+    leave(pushed)
+    check(error, "cuMemcpyAsync")
+    hold_producers(writing, array, out)
+    return 0
+
+
+def need_device(int device):
+    """Raise BufferError if the device does not exist, or if this process cannot use the device."""
+    driver_for(device)
+
+
+def reading_stream(Descriptor array, stream):
+    """Return the handle of a stream on which `array` can be read, as described in `runtimes.cuda.copying_stream`.
+
+    Raises the errors of `need_device`.
+    """
+    driver_for(array.device_.device_id)
+    return copying_stream(array, stream, array.device_.device_id)
+
+
+def hold_producers(intptr_t user, *arrays):
+    """Make later work of the arrays' producers wait for the copies that are queued on the stream `user`.
+
+    All arrays must be on the same device. A producer's stream waits for `user`. If the stream of a producer is unknown,
+    the host waits for `user` instead. The stream is unknown for DLPack imports, for interface dicts from before version
+    3, and for arrays without pending work at the import. If `user` is being captured into a graph, do nothing: the code
+    that launches the graph is responsible for the order.
+    """
+    cdef Descriptor array
+    cdef list others = []
+    cdef bint unknown = False
+    cdef int device = 0
+    for each in arrays:
+        array = <Descriptor?> each
+        device = array.device_.device_id
+        if <intptr_t> array.stream_ != user:
+            others.append(array)
+    if not others or capture_of(user, device) != 0:
+        return
+    for array in others:
+        if array.stream_ == NULL:
+            unknown = True
+        else:
+            order_streams(user, <intptr_t> array.stream_, device)
+    if unknown:
+        finish(user, device)
+
+
+def wait(intptr_t stream, int device):
+    """Wait for the work that is queued on a stream. Ctrl-C interrupts the wait."""
+    finish(stream, device)
+
+
+def wait_for_piece(intptr_t stream, int device):
+    """Wait, with low latency, for queued work of some milliseconds. Interrupts are not handled during the wait."""
+    wait_for_stream(stream, device)
+
+
+def allow_peer(int device, int peer):
+    """Enable peer access between two devices if the machine supports it."""
+    if device != peer:
+        runtime.allow_peer(device, peer)
+        runtime.allow_peer(peer, device)
+
+
+def is_device_reachable(Descriptor array):
+    """Return whether devices can access the memory of `array`: pinned, registered or managed host memory."""
+    cdef Py_ssize_t low, high
+    extent(array, &low, &high)
+    if high == low or not has_device():
+        return False
+    return (device_at(<uint64_t> (array.data_ + low)).device_type in (kDLCUDAHost, kDLCUDAManaged)
+            and device_at(<uint64_t> (array.data_ + high - 1)).device_type in (kDLCUDAHost, kDLCUDAManaged))
+
+
+cdef int move(Driver* driver, size_t kernel, const char* source, char* target, Walk* walk, Py_ssize_t first,
+              Py_ssize_t count, Stream stream) noexcept nogil:
+    """Launch the kernel for `count` words, starting at word `first`. `source` and `target` point to word 0."""
+    cdef uint64_t begin = first, number = count
+    cdef void** arguments = [&source, &target, walk, &begin, &number]
+    cdef Py_ssize_t blocks = (count + THREADS * PER_THREAD - 1) // (THREADS * PER_THREAD)     # at most 2**31 - 1
+    return driver.launch(<void*> kernel, <unsigned int> blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL)
+
+
+def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, intptr_t stream, int device,
+                size_t kernel, size_t staging):
+    """Queue the copy of `count` words, starting at word `first`, between a device and memory that it can access.
+
+    Parameters
+    ----------
+    route : Route
+        Route whose host side is pinned, managed or device memory, or any host memory if the route is straight.
+    stream : int
+        Stream of `device`, ordered after all work that the copy depends on.
+    kernel : int
+        Handle of the kernel for the words of the route, or 0 if the route is straight.
+    staging : int
+        Address of a device buffer of `count` words, allocated in stream order, for the words that the kernel reorders. 0
+        if the kernel accesses both sides directly, or if the route is straight.
+    """
+    cdef Driver* driver = driver_for(device)
+    cdef VisitPlan* plan = &route.plan
+    cdef Py_ssize_t offset = first * plan.word, nbytes = count * plan.word
+    cdef char* run = <char*> staging - offset        # address that word 0 would have in the buffer
+    cdef uint64_t host = <uint64_t> (plan.host + offset), far = <uint64_t> (plan.device + offset)
+    cdef Stream queue = <Stream> stream
+    cdef Walk walk
+    cdef bint pushed
+    cdef int error
+    check_handle(stream)
+    pushed = enter(stream, device)
+    with nogil:
+        if plan.host_runs and plan.device_runs:
+            error = driver.memcpy_async(host, far, nbytes, queue) if to_host else driver.memcpy_async(
+                far, host, nbytes, queue)
+        elif staging == 0:
+            walk = device_to_host(plan) if to_host else host_to_device(plan)
+            error = (move(driver, kernel, plan.device, plan.host, &walk, first, count, queue) if to_host
+                     else move(driver, kernel, plan.host, plan.device, &walk, first, count, queue))
+        elif to_host:
+            walk = gather(plan)
+            error = move(driver, kernel, plan.device, run, &walk, first, count, queue)
+            if error == 0:
+                error = driver.memcpy_async(host, staging, nbytes, queue)
+        else:
+            walk = scatter(plan)
+            error = driver.memcpy_async(staging, host, nbytes, queue)
+            if error == 0:
+                error = move(driver, kernel, run, plan.device, &walk, first, count, queue)
+    leave(pushed)
+    check(error, "copying a piece")
+
+
+def refuse_capture(intptr_t stream, int device):
+    """Raise BufferError if a stream is being captured into a graph: such a stream cannot be synchronized."""
+    check_handle(stream)
+    if capture_of(stream, device) != 0:
+        refuse_captured_producer()
+
+
+# ------------------------------------------------------------------------------------------------------------------- cuda lanes
+
+# CUDA copies by several threads through pinned memory.
+#
+# A lane is a thread with its own stream on the device and some slots of pinned memory. Each lane repeats these steps:
+#
+# 1. Claim the next piece of the copy.
+# 2. Queue the transfer of the piece between the device array and a slot.
+# 3. During the transfer, copy an earlier piece between a slot and the host array.
+#
+# Lanes share only the number of the next piece. Transfers over the bus overlap with the copies and page faults in host
+# memory, which are spread over several threads.
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef unsigned long pthread_t
+    int pthread_create(pthread_t* thread, void* attributes, void* (*function)(void*) noexcept nogil, void* argument)
+    int pthread_join(pthread_t thread, void** result)
+
+cdef extern from "<semaphore.h>" nogil:
+    ctypedef struct sem_t:
+        pass
+    int sem_init(sem_t* semaphore, int shared, unsigned int value)
+    int sem_post(sem_t* semaphore)
+    int sem_timedwait(sem_t* semaphore, const timespec* until)
+    int sem_destroy(sem_t* semaphore)
+
+cdef extern from "<signal.h>" nogil:
+    ctypedef struct sigset_t:
+        pass
+    int SIG_SETMASK, SIGSEGV, SIGBUS, SIGFPE, SIGILL
+    int sigfillset(sigset_t* signals)
+    int sigdelset(sigset_t* signals, int number)
+    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
+
+cdef extern from *:
+    """
+    #define next_index(counter) __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED)
+    #define add_to(counter, n) __atomic_fetch_add(counter, n, __ATOMIC_RELAXED)
+    #define look_at(number) __atomic_load_n(number, __ATOMIC_RELAXED)
+    #define set_to(number, value) __atomic_store_n(number, value, __ATOMIC_RELAXED)
+    """
+    Py_ssize_t next_index(Py_ssize_t* counter) nogil
+    Py_ssize_t add_to(Py_ssize_t* counter, Py_ssize_t n) nogil
+    Py_ssize_t look_at(Py_ssize_t* number) nogil
+    void set_to(Py_ssize_t* number, Py_ssize_t value) nogil
+
+cdef enum:
+    MAX_SLOTS = 8               # maximum number of slots per lane
+    DISABLE_TIMING = 2          # CUevent_flags
+    PORTABLE = 1                # flag of cuMemHostAlloc: pinned for all contexts
+    NON_BLOCKING = 1            # CUstream_flags
+    REPORT_EVERY = 20_000_000   # nanoseconds
+    SECOND = 1_000_000_000
+
+MOST_SLOTS = MAX_SLOTS
+
+
+cdef class Pinned:
+    """Page-locked host memory, which devices can access directly.
+
+    Attributes
+    ----------
+    address : int
+    nbytes : int
+        Size in bytes.
+    """
+    cdef char* memory
+    cdef readonly Py_ssize_t nbytes
+    cdef Context context
+    cdef Driver* driver
+    cdef int process               # ID of the allocating process: a forked child must not free the memory
+
+    def __cinit__(self, Py_ssize_t nbytes, int device):
+        cdef bint pushed
+        cdef int error
+        cdef void* memory = NULL
+        self.driver = driver_for(device)
+        self.context = primary_context(device)
+        self.process = getpid()
+        pushed = enter(LEGACY_STREAM, device)
+        with nogil:
+            error = self.driver.host_alloc(&memory, nbytes, PORTABLE)
+        leave(pushed)
+        check(error, f"cuMemHostAlloc({nbytes})")
+        self.memory, self.nbytes = <char*> memory, nbytes
+
+    @property
+    def address(self):
+        return <size_t> self.memory
+
+    def __dealloc__(self):
+        if self.memory != NULL and self.process == getpid() and self.driver.context_push(self.context) == 0:
+            self.driver.host_free(self.memory)
+            leave(True)
+
+
+def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
+    """Copy a small host array to a contiguous device array through pinned memory.
+
+    Parameters
+    ----------
+    memory : Pinned
+        Buffer of at least ``near.nbytes`` bytes, to which the elements are copied in the order of `far`.
+    near, far : USMArray
+        Host array and device array of the same shape and item size, not empty.
+    stream : object or None
+        Stream on which the write to `far` is ordered.
+    """
+    cdef int device = far.device_.device_id
+    cdef Py_ssize_t nbytes = size_of(near) * near.itemsize_
+    if (not 0 < nbytes <= memory.nbytes or not same_shape(near, far) or near.itemsize_ != far.itemsize_
+            or (near.flags_ | far.flags_) & PACKED or not far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
+            or not host_readable(near)):
+        raise ValueError(
+            "copy_by: the arrays do not match; accepted: a host array and a contiguous device array of the same shape "
+            "and item size, not empty, not packed, and not larger than the pinned memory"
+        )
+    with nogil:
+        put(memory.memory, far.byte_strides_, near)
+    copy_now(<uint64_t> far.data_, <uint64_t> memory.memory, nbytes, copying_stream(far, stream, device), device)
+
+
+def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t kernel):
+    """Copy a small device array to a host array through pinned memory, in which a kernel stores the reordered words.
+
+    Parameters
+    ----------
+    memory : Pinned
+        Buffer of at least ``route.words * route.word`` bytes.
+    route : Route
+    stream : int
+        Stream of `device`, ordered after all work that the copy depends on.
+    kernel : int
+        Handle of the kernel for the words of the route. Ignored if the device array is contiguous in the iteration order.
+    """
+    cdef Driver* driver = driver_for(device)
+    cdef VisitPlan* plan = &route.plan
+    cdef Walk walk = gather(plan)
+    cdef Py_ssize_t nbytes = plan.words * plan.word
+    cdef bint pushed
+    cdef int error
+    if nbytes > memory.nbytes:
+        raise ValueError(f"fetch_by: the copy has {nbytes} bytes; accepted: at most {memory.nbytes}")
+    if kernel == 0 and not plan.device_runs:
+        raise ValueError("fetch_by: kernel is 0; accepted: the handle of a kernel, because the device array has gaps")
+    refuse_capture(stream, device)
+    pushed = enter(stream, device)
+    with nogil:
+        if plan.device_runs:
+            error = driver.memcpy_async(<uint64_t> memory.memory, <uint64_t> plan.device, nbytes, <Stream> stream)
+        else:
+            error = move(driver, kernel, plan.device, memory.memory, &walk, 0, plan.words, <Stream> stream)
+        if error == 0:
+            error = driver.stream_synchronize(<Stream> stream)
+        if error == 0:
+            empty_run(plan, memory.memory, 0, plan.words)
+    leave(pushed)
+    check(error, "a copy through pinned memory")
+
+
+# Resources of a lane on its device.
+cdef struct Track:
+    Driver* driver
+    Context context
+    Stream stream
+    CudaEvent events[MAX_SLOTS]     # one per slot
+
+
+cdef class Lane:
+    """Stream on a device, with an event for each slot. Only one copy at a time may use a lane."""
+    cdef Track track
+    cdef int process               # ID of the creating process, as in `Pinned`
+
+    def __cinit__(self, int device):
+        cdef Track* track = &self.track
+        cdef int error, k
+        track.driver = driver_for(device)
+        track.context = primary_context(device)
+        self.process = getpid()
+        check(track.driver.context_push(track.context), "cuCtxPushCurrent")
+        error = track.driver.stream_create(&track.stream, NON_BLOCKING)
+        for k in range(MAX_SLOTS):
+            if error == 0:
+                error = track.driver.event_create(&track.events[k], DISABLE_TIMING)
+        leave(True)
+        check(error, "cuStreamCreate")
+
+    def __dealloc__(self):
+        cdef Track* track = &self.track
+        cdef int k
+        if track.driver == NULL or self.process != getpid() or track.driver.context_push(track.context) != 0:
+            return
+        for k in range(MAX_SLOTS):
+            if track.events[k] != NULL:
+                track.driver.event_destroy(track.events[k])
+        if track.stream != NULL:
+            track.driver.stream_destroy(track.stream)
+        leave(True)
+
+
+# A copy, split into pieces that the lanes claim one by one.
+cdef struct Job:
+    VisitPlan* plan
+    bint to_host                # direction: True for device to host
+    Py_ssize_t piece            # words per piece
+    Py_ssize_t lead             # words that the first piece lacks, so that all other pieces start on a page boundary
+    int slots                   # slots per lane
+    size_t kernel               # handle of the kernel, or 0 if the device array is contiguous
+    sem_t ended                 # posted by each lane when it ends
+    # Shared by the lanes; accessed atomically.
+    Py_ssize_t next_piece
+    Py_ssize_t words_done
+    Py_ssize_t stopped          # True: lanes do not claim another piece
+    Py_ssize_t error            # error code of the driver
+
+
+# A lane that works on a job.
+cdef struct Seat:
+    Job* job
+    Track* track
+    char* memory                # slots of this lane in host memory, of one piece each
+    char* staging               # buffer of one piece on the device, for reordered words
+    pthread_t thread
+
+
+def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t kernel, list lanes, size_t memory,
+                  size_t staging, report, bint threaded):
+    """Copy between any host memory and a device, in pieces that several threads claim one by one.
+
+    While the lanes work, this thread runs only `report` and signal handlers. An exception in these functions, such as a
+    KeyboardInterrupt, ends the copy, and is raised after all lanes have ended.
+
+    Parameters
+    ----------
+    route : Route
+    to_host : bool
+        Direction: True for device to host.
+    piece : int
+        Number of words per piece.
+    slots : int
+        Number of slots per lane, at most MOST_SLOTS.
+    kernel : int
+        Handle of the kernel for the words of the route, or 0 if the device array is contiguous.
+    lanes : list of Lane
+        Lanes that no other copy uses.
+    memory : int
+        Address of the slots of all lanes in host memory, preferably pinned.
+    staging : int
+        Address of a device buffer of one piece per lane. Ignored if the device array is contiguous.
+    report : callable or None
+        Called about every 20 ms with the bytes copied since the last call.
+    threaded : bool
+        If False, the calling thread does the work of one lane, and does not handle signals.
+    """
+    cdef Job job
+    cdef Lane lane
+    cdef Py_ssize_t size = piece * route.plan.word, reported = 0, done
+    cdef int count = <int> len(lanes), started = 0, running, k
+    if count == 0 or piece <= 0 or not 0 < slots <= MAX_SLOTS:
+        raise ValueError(f"copy_by_lanes: {count} lanes of {slots} slots of {piece} words; accepted: 1 or more lanes, "
+                         f"1 to {MAX_SLOTS} slots and 1 or more words")
+    cdef Seat* seats = <Seat*> PyMem_Malloc(count * sizeof(Seat))
+    if seats == NULL:
+        raise MemoryError()
+    job.plan, job.to_host, job.piece, job.slots, job.kernel = &route.plan, to_host, piece, slots, kernel
+    job.lead = words_into_page(&route.plan, size)
+    job.next_piece = job.words_done = job.stopped = job.error = 0
+    sem_init(&job.ended, 0, 0)
+    for k in range(count):
+        lane = lanes[k]
+        seats[k].job, seats[k].track = &job, &lane.track
+        seats[k].memory = <char*> memory + k * slots * size
+        seats[k].staging = <char*> staging + k * size
+    try:
+        if threaded:
+            with nogil:
+                started = start(seats, count)
+        if started == 0:          # threads are not requested, or cannot be created
+            with nogil:
+                work(&seats[0])
+        running = started
+        while running > 0:
+            with nogil:
+                running -= ends(&job)
+            PyErr_CheckSignals()
+            done = look_at(&job.words_done) * route.plan.word
+            if report is not None and done != reported:
+                reported, done = done, done - reported
+                report(done)
+    finally:
+        set_to(&job.stopped, True)
+        with nogil:
+            for k in range(started):
+                pthread_join(seats[k].thread, NULL)
+        sem_destroy(&job.ended)
+        PyMem_Free(seats)
+    check(<int> job.error, "a copy in pieces")
+
+
+cdef int start(Seat* seats, int count) noexcept nogil:
+    """Start one thread per lane. Stop at the first thread that cannot be created. Return the number of started threads.
+
+    The threads block all signals except those for their own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL).
+    """
+    cdef sigset_t every, before
+    cdef int* own = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
+    cdef int started = 0, k
+    sigfillset(&every)
+    for k in range(4):
+        sigdelset(&every, own[k])
+    pthread_sigmask(SIG_SETMASK, &every, &before)
+    while started < count and pthread_create(&seats[started].thread, NULL, run, &seats[started]) == 0:
+        started += 1
+    pthread_sigmask(SIG_SETMASK, &before, NULL)
+    return started
+
+
+cdef int ends(Job* job) noexcept nogil:
+    """Wait up to 20 ms for a lane to end, and return 1 if a lane has ended, else 0."""
+    cdef timespec until
+    clock_gettime(CLOCK_REALTIME, &until)
+    until.tv_nsec += REPORT_EVERY
+    if until.tv_nsec >= SECOND:
+        until.tv_sec += 1
+        until.tv_nsec -= SECOND
+    return sem_timedwait(&job.ended, &until) == 0
+
+
+cdef void* run(void* seat) noexcept nogil:
+    work(<Seat*> seat)
+    sem_post(&(<Seat*> seat).job.ended)
+    return NULL
+
+
+cdef void work(Seat* seat) noexcept nogil:
+    """Claim and copy pieces until all pieces are claimed."""
+    cdef Job* job = seat.job
+    cdef Track* track = seat.track
+    cdef int error = track.driver.context_push(track.context)
+    if error == 0:
+        error = download(job, track, seat) if job.to_host else upload(job, track, seat)
+        if error != 0:                   # queued transfers must end before another copy uses the slots
+            track.driver.stream_synchronize(track.stream)
+        leave(True)
+    if error != 0:
+        set_to(&job.error, error)
+        set_to(&job.stopped, True)
+
+
+cdef Py_ssize_t words_into_page(VisitPlan* plan, Py_ssize_t piece) noexcept nogil:
+    """Return the number of words between the last page boundary and the start of the host array.
+
+    Return 0 if the host array is not contiguous. Pieces start on page boundaries, because a new page that two lanes touch
+    at the same time is cleared twice.
+    """
+    cdef size_t page = HUGE_PAGE if piece % HUGE_PAGE == 0 else PAGE
+    return <Py_ssize_t> (<size_t> plan.host % page) // plan.word if plan.host_runs else 0
+
+
+cdef Py_ssize_t take(Job* job, Py_ssize_t* first) noexcept nogil:
+    """Claim the next piece. Return its number of words, or 0 if all pieces are claimed, and set `first`."""
+    cdef Py_ssize_t begin, end
+    if look_at(&job.stopped):
+        return 0
+    begin = next_index(&job.next_piece) * job.piece - job.lead
+    end = min(begin + job.piece, job.plan.words)
+    first[0] = max(begin, <Py_ssize_t> 0)
+    return max(end - first[0], <Py_ssize_t> 0)
+
+
+cdef inline char* slot_of(Job* job, Seat* seat, Py_ssize_t turn) noexcept nogil:
+    return seat.memory + (turn % job.slots) * job.piece * job.plan.word
+
+
+cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
+    """Copy pieces from the device to free slots, and from each slot to the host array when its transfer has ended."""
+    cdef VisitPlan* plan = job.plan
+    cdef Driver* driver = track.driver
+    cdef Walk walk = gather(plan)
+    cdef Py_ssize_t firsts[MAX_SLOTS]
+    cdef Py_ssize_t counts[MAX_SLOTS]
+    cdef Py_ssize_t first = 0, count, queued = 0, arrived = 0
+    cdef char* source
+    cdef int error
+    while True:
+        while queued - arrived < job.slots:
+            count = take(job, &first)
+            if count == 0:
+                break
+            source = plan.device + first * plan.word
+            error = 0
+            if not plan.device_runs:
+                source = seat.staging
+                error = move(driver, job.kernel, plan.device, seat.staging - first * plan.word, &walk, first, count,
+                             track.stream)
+            if error == 0:
+                error = driver.memcpy_async(<uint64_t> slot_of(job, seat, queued), <uint64_t> source, count * plan.word,
+                                            track.stream)
+            if error == 0:
+                error = driver.event_record(track.events[queued % job.slots], track.stream)
+            if error != 0:
+                return error
+            firsts[queued % job.slots], counts[queued % job.slots] = first, count
+            queued += 1
+        if queued == arrived:
+            return 0
+        error = driver.event_synchronize(track.events[arrived % job.slots])
+        if error != 0:
+            return error
+        count = counts[arrived % job.slots]
+        empty_run(plan, slot_of(job, seat, arrived), firsts[arrived % job.slots], count)
+        add_to(&job.words_done, count)
+        arrived += 1
+
+
+cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
+    """Copy pieces from the host array to free slots, and from each slot to the device."""
+    cdef VisitPlan* plan = job.plan
+    cdef Driver* driver = track.driver
+    cdef Walk walk = scatter(plan)
+    cdef Py_ssize_t first = 0, count, queued = 0
+    cdef char* slot
+    cdef char* target
+    cdef int error
+    while True:
+        count = take(job, &first)
+        if count == 0:
+            return driver.stream_synchronize(track.stream)
+        slot = slot_of(job, seat, queued)
+        if queued >= job.slots:
+            error = driver.event_synchronize(track.events[queued % job.slots])
+            if error != 0:
+                return error
+        fill_run(plan, slot, first, count)
+        target = plan.device + first * plan.word if plan.device_runs else seat.staging
+        error = driver.memcpy_async(<uint64_t> target, <uint64_t> slot, count * plan.word, track.stream)
+        if error == 0 and not plan.device_runs:
+            error = move(driver, job.kernel, seat.staging - first * plan.word, plan.device, &walk, first, count,
+                         track.stream)
+        if error == 0:
+            error = driver.event_record(track.events[queued % job.slots], track.stream)
+        if error != 0:
+            return error
+        queued += 1
+        add_to(&job.words_done, count)
+
+
+# ------------------------------------------------------------------------------------------------------------------------- lock
+
+# Lock that a `with` statement releases without allocating memory.
+
+
+cdef class Lock:
+    """Lock like ``threading.Lock``, but CPython does not allocate an argument tuple to call its ``__exit__``."""
+    cdef object lock
+
+    def __cinit__(self):
+        self.lock = allocate_lock()
+
+    def __enter__(self):
+        self.lock.acquire()
+
+    def __exit__(self, kind, error, trace):
+        self.lock.release()
+
+    def acquire(self, blocking=True):
+        return self.lock.acquire(blocking)
+
+    def release(self):
+        self.lock.release()
+
+    def locked(self):
+        return self.lock.locked()

@@ -1,4 +1,4 @@
-"""C functions for copies in host memory. See gather.pxi and tiles.pxi."""
+"""C functions for copies in host memory."""
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.footprint cimport Footprint
