@@ -227,10 +227,6 @@ def _strings_of_h5py(obj: Any) -> str | None:
     return f"arrayhub.asnested({_READ_CALL})" if getattr(obj, "shape", True) else "x[()], its only value"
 
 
-def _binned(obj: Any) -> str | None:
-    return None if obj.data is not None else "x.get_label(); the data is binned unless free_raw_data=False"
-
-
 def _strings_of_tensorflow(obj: Any) -> str | None:
     if obj.dtype.name != "string":
         return None
@@ -264,7 +260,6 @@ def _values_of_xarray(obj: Any) -> str:
     return "x.data.filled(value)" if hasattr(obj.data, "filled") else "x.to_numpy()"
 
 
-_ASNUMPY = "numpy.asarray(x), a copy"
 _FILLED = "arrayhub.as_numpy(x, missing=value) if elements are missing"
 _AWKWARD = f"arrayhub.asnested(x), {_FILLED}, or awkward.to_numpy(x) if its lists have equal lengths"
 _CONTENT = "arrayhub.asnested(awkward.Array(x)), or awkward.to_numpy(x) if its lists have equal lengths"
@@ -272,7 +267,6 @@ _DATA_AND_MASK = "x.data, and x.mask for the validity"
 _DATATABLE = "x.to_numpy(), a copy, or arrayhub.asnested(x.to_arrow()) if values are missing"
 _DECOMPRESS = "x[:], which decompresses or computes a copy"
 _FRAME = "frame.to_ndarray(), a copy, with frame the frame of the plane"
-_GET_BUFFER = "x.buffer_rgba()"
 _MAPPED = "x.get(), a copy, or x.map_to_host(), a view until it is released, unless x lies in SVM"
 _OPENCL = "the result of pyopencl.enqueue_map_buffer(queue, x, ...), a view until it is released"
 _LIST = "list(x), a copy"
@@ -282,11 +276,9 @@ _READ_CALL = "x[...]"
 _FILE = "numpy.load(x) for an .npy file, PIL.Image.open(x) for an image"
 _READ = f"{_READ_CALL}, which copies the data into memory"
 _READ_ALL = "x[:], which copies the data into memory"
-_SHAPES = "shapely.get_coordinates(x), a copy of the coordinates of its points"
 _TODENSE = "arrayhub.assparse(x), or x.todense(), a dense copy"
 _SYMBOLS = "numpy.array(x, float), a copy, if its elements are numbers"
 _SVM = "the result of x.map_rw(queue=queue) in a with statement, or x.buf if the memory is fine-grained"
-_TINYGRAD = "x.numpy(), a copy"
 _VTK = "vtk.util.numpy_support.vtk_to_numpy(y), with y one of its arrays, such as y = x.GetPointData().GetScalars()"
 _XARRAY = "x.load(), which reads it into memory, or x.to_numpy()"
 
@@ -353,7 +345,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Table": otherwise(_masked_table, "x.as_array(), a copy, or x['name'] for a column"),
         },
     ),
-    "autograd": dict(types={"Box": None}, advice={"Box": "x._value, which is not traced"}),
     "av": dict(
         types=dict.fromkeys(["AudioFrame", "AudioPlane", "VideoFrame"]),
         advice={
@@ -399,7 +390,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "str": f"{_FILE}, or [x] for text",
         },
     ),
-    "collections": dict(types={"deque": None}, advice={"deque": "list(x)"}),
     "ctypes": dict(
         types=dict.fromkeys(["c_char_p", "c_void_p"]),
         advice={
@@ -410,7 +400,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     ),
     "cupyx": dict(types={"spmatrix": None}, advice={"spmatrix": _sparse_call}),
     "cv2": dict(types={"UMat": None}, advice={"UMat": "x.get(), a copy"}),
-    "cvxopt": dict(types={"spmatrix": None}, advice={"spmatrix": "cvxopt.matrix(x), a dense copy"}),
     "dask": dict(
         types={"Array": None}, advice={"Array": "x.compute()", "Bag": "x.compute(), a list", "Delayed": "x.compute()"}
     ),
@@ -421,11 +410,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         },
     ),
     "gemmi": dict(types={"GridMeta": "array"}),
-    "geopandas": dict(
-        types=dict.fromkeys(["GeoDataFrame", "GeoSeries", "GeometryArray"]),
-        advice={"GeoDataFrame": _SHAPES.replace("x", "x.geometry"), "GeoSeries": _SHAPES, "GeometryArray": _SHAPES},
-    ),
-    "gguf": dict(types={"ReaderTensor": None}, advice={"ReaderTensor": "x.data; for a quantized type, its bytes"}),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
     "h5py": dict(
         types=dict.fromkeys(["AbstractView", "Dataset", "HLObject"]),
@@ -434,16 +418,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Dataset": otherwise(_strings_of_h5py, _READ),
             "HLObject": "x['name'][...], which copies one of its datasets into memory",
         },
-    ),
-    "ibis": dict(
-        types=dict.fromkeys(["Column", "Scalar"]),
-        advice={
-            "Column": "arrayhub.asnested(x.to_pyarrow()), which computes it",
-            "Scalar": "x.execute(), which computes it",
-        },
-    ),
-    "itk": dict(
-        advice=dict.fromkeys(["itkImageBase2", "itkImageBase3", "itkImageBase4"], "itk.array_view_from_image(x)")
     ),
     "jax": dict(
         types={"JAXSparse": None, "Shard": "data"},
@@ -456,35 +430,15 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         },
     ),
     "keras": dict(types={"Variable": None}, advice={"KerasTensor": "", "Variable": "keras.ops.convert_to_numpy(x)"}),
-    "lightgbm": dict(types={"Dataset": None}, advice={"Dataset": otherwise(_binned, "x.data")}),
     "marray": dict(
         types={"masked_namespace.<locals>.MArray": None}, advice={"masked_namespace.<locals>.MArray": _DATA_AND_MASK}
     ),
-    "matplotlib": dict(
-        types=dict.fromkeys(["AxesImage", "FigureCanvasAgg", "Path", "RendererAgg", "TransformNode"]),
-        advice={
-            "AxesImage": "x.get_array()",
-            "FigureCanvasAgg": _GET_BUFFER,
-            "Path": "x.vertices",
-            "RendererAgg": _GET_BUFFER,
-            "TransformNode": _ASNUMPY,
-        },
-    ),
     "multiprocess": _MULTIPROCESSING,  # dill's
     "multiprocessing": _MULTIPROCESSING,
-    "ndindex": dict(types={"ArrayIndex": None}, advice={"ArrayIndex": "x.array"}),
     "netCDF4": dict(
         types=dict.fromkeys(["Dataset", "Variable"]),
         advice={"Dataset": "x['name'][...], which copies one of its variables into memory", "Variable": _READ},
     ),
-    "nibabel": dict(
-        types=dict.fromkeys(["ArrayProxy", "DataobjImage"]),
-        advice={
-            "ArrayProxy": "numpy.asarray(x), which copies the data into memory",
-            "DataobjImage": "numpy.asarray(x.dataobj), which copies the file's data into memory",
-        },
-    ),
-    "numba": dict(types={"List": None}, advice={"List": "list(x)"}),
     "numpy": dict(
         advice={
             "ABCPolyBase": "x.coef; its domain and window are not included",
@@ -504,7 +458,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Strides": _LIST,
         },
     ),
-    "paddle": dict(advice={"DenseTensor": _ASNUMPY}),
     "pandas": dict(
         types={
             **{name: ("to_numpy()", dtype_of) for name, dtype_of in _DTYPE_OF_PANDAS.items()},
@@ -521,7 +474,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "MultiIndex": "x.get_level_values(i).to_numpy()",
         },
     ),
-    "pathlib": dict(advice={"PurePath": _FILE}),
     "pint": dict(types={"Quantity": None}, advice={"Quantity": "x.magnitude; the unit is not included"}),
     "polars": dict(
         types={"LazyFrame": None},
@@ -533,14 +485,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             **dict.fromkeys(["SparseCSFTensor", "SparseCSRMatrix"], "x.to_tensor(), a dense copy"),
         }
     ),
-    "pygame": dict(
-        types={"Surface": None},
-        advice={
-            "Surface": "x.get_view('2') or pygame.surfarray.pixels2d(x), which lock x while they exist",
-            "Vector2": _LIST,
-            "Vector3": _LIST,
-        },
-    ),
     "pyopencl": dict(
         types=dict.fromkeys(["Array", "Image", "MemoryObjectHolder", "SVM", "SVMPointer"]),
         advice={
@@ -549,14 +493,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "MemoryObjectHolder": _OPENCL,
             "SVM": "x.mem, or the result of x.map_rw(queue) in a with statement",
             "SVMPointer": _SVM,
-        },
-    ),
-    "rasterio": dict(
-        types=dict.fromkeys(["Band", "DatasetBase", "MemoryFile"]),
-        advice={
-            "Band": "x.ds.read(x.bidx), a copy",
-            "DatasetBase": "x.read(), a copy",
-            "MemoryFile": "x.getbuffer(), its bytes",
         },
     ),
     "scipy": dict(
@@ -576,41 +512,11 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Surface": "x.toarray(), a copy, or the array that it was created on",
         },
     ),
-    "skimage": dict(
-        types=dict.fromkeys(["ArrayMap", "ImageCollection", "RegionProperties"]),
-        advice={
-            "ArrayMap": _ASNUMPY,
-            "ImageCollection": "x.concatenate(), a copy",
-            "RegionProperties": "x.image, or another of its properties",
-        },
-    ),
-    "sklearn": dict(
-        types=dict.fromkeys(["BallTree", "Bunch", "KDTree"]),
-        advice={
-            "BallTree": "x.data for its points",
-            "Bunch": "x['data'], or another of its keys",
-            "KDTree": "x.data for its points",
-        },
-    ),
     "sparse": dict(types={"SparseArray": None}, advice={"SparseArray": _TODENSE}),
-    "sqlite3": dict(advice={"Blob": "x.read(), a copy"}),
     "sympy": dict(
         types=dict.fromkeys(["MatrixBase", "NDimArray"]),
         advice={"Basic": otherwise(_number_of_sympy, ""), "MatrixBase": _SYMBOLS, "NDimArray": _SYMBOLS},
     ),
-    "tables": dict(
-        types=dict.fromkeys(["Column", "Leaf", "VLArray"]),
-        advice={"Column": _READ_ALL, "Leaf": _READ_ALL, "VLArray": "arrayhub.asnested(x[:])"},
-    ),
-    "taichi": dict(
-        types=dict.fromkeys(["Field", "Matrix", "Ndarray", "StructField", "Texture"]),
-        advice={
-            **dict.fromkeys(["Field", "Matrix", "Ndarray"], "x.to_numpy(), a copy"),
-            "StructField": "x.to_numpy()['name'], a copy of one of its members",
-            "Texture": "numpy.asarray(x.to_image()), a copy",
-        },
-    ),
-    "tensordict": dict(types={"TensorDictBase": None}, advice={"TensorDictBase": "x['name'], one of its tensors"}),
     "tensorflow": dict(
         types=dict.fromkeys(["IndexedSlices", "RaggedTensor", "SparseTensor", "Variable"]),
         advice={
@@ -624,7 +530,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Variable": otherwise(_strings_of_tensorflow, "x.value(), which is read-only"),
         },
     ),
-    "tinygrad": dict(types={"Tensor": None}, advice={"Tensor": _TINYGRAD}),
     "torch": dict(
         types=dict.fromkeys(["PackedSequence", "TypedStorage", "UntypedStorage"]),
         advice={
@@ -633,7 +538,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "UntypedStorage": "torch.empty(0, dtype=torch.uint8).set_(x), a view of its bytes",
         },
     ),
-    "tvm_ffi": dict(advice={"Array": _LIST}),
     "vtkmodules": dict(
         types=dict.fromkeys(["vtkBitArray", "vtkCellArray", "vtkDataSet", "vtkPoints"]),
         advice={

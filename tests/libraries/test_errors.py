@@ -1,10 +1,8 @@
 """Errors name a call that works for the object. These tests make the calls."""
 
-import collections
 import ctypes
 import datetime
 import decimal
-import pathlib
 import re
 import uuid
 
@@ -332,15 +330,6 @@ def test_errors_for_fits_tables_suggest_working_calls():
             ah.asarray(x, via=via)
 
 
-def test_lightgbm_dataset_errors_suggest_working_calls():
-    lightgbm = module("lightgbm")
-    values = np.arange(400.0).reshape(200, 2)
-    x = lightgbm.Dataset(values, np.zeros(200), params={"verbose": -1})
-    assert_helps(x, "x.data")
-    x.construct()
-    assert_helps(x, "x.get_label()")
-
-
 class Converts:
     """A class of an unknown library whose methods have the names of other libraries' conversion methods."""
 
@@ -357,7 +346,7 @@ def test_calls_are_named_only_for_known_types():
     said = refusal(Converts())
     assert "x." not in said
     assert "if its library has a method that returns a NumPy array, pass the method's result" in said
-    assert_helps(collections.deque([1, 2]), "list(x)")
+    assert_helps({1, 2}, "list(x)")
 
 
 @pytest.mark.parametrize(
@@ -382,13 +371,12 @@ def test_errors_for_lists_of_mixed_values_suggest_a_dtype(x):
     assert len(ah.asarray(eval(call, {"numpy": np, "x": x, "str": str, "float": float}))) == len(x)
 
 
-@pytest.mark.parametrize("kind", [str, pathlib.Path])
-def test_errors_for_paths_suggest_functions_that_read_files(tmp_path, kind):
+def test_errors_for_paths_suggest_functions_that_read_files(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(3))
-    assert_helps(kind(tmp_path / "x.npy"), "numpy.load(x)")
+    assert_helps(str(tmp_path / "x.npy"), "numpy.load(x)")
     PIL = pytest.importorskip("PIL.Image")
     PIL.fromarray(np.zeros((2, 3), "u1")).save(tmp_path / "x.png")
-    x = kind(tmp_path / "x.png")
+    x = str(tmp_path / "x.png")
     assert "numpy.load(x) for an .npy file, PIL.Image.open(x) for an image" in refusal(x)
     assert ah.asarray(PIL.open(x), copy=None).shape == (2, 3)
 

@@ -177,7 +177,7 @@ def test_errors_for_pandas_data_of_objects_suggest_asnested(obj):
     assert_refused(obj, "arrayhub.asnested(")
 
 
-# --------------------------------------------------------------------------------------------------- scipy and sklearn
+# --------------------------------------------------------------------------------------------------- scipy
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
@@ -192,14 +192,11 @@ def test_sparse_matrices_are_rejected(kind, family):
     assert eval(call, {"arrayhub": ah, "x": x}).shape == (3, 3)
 
 
-def test_trees_and_bunches_are_rejected():
-    neighbors = pytest.importorskip("sklearn.neighbors")
-    utils = pytest.importorskip("sklearn.utils")
+def test_trees_are_rejected():
     spatial = pytest.importorskip("scipy.spatial")
     points = np.arange(20.0).reshape(10, 2)
-    for tree in (neighbors.KDTree, neighbors.BallTree, spatial.KDTree, spatial.cKDTree):
+    for tree in (spatial.KDTree, spatial.cKDTree):
         assert_refused(tree(points), "x.data")
-    assert_refused(utils.Bunch(data=points, target=points), "x['data']")
 
 
 # -------------------------------------------------------------------------------------------------------------- xarray
@@ -406,9 +403,8 @@ def test_indexed_warp_arrays_are_rejected():
     assert ah.as_numpy(picked.contiguous()).tolist() == [1, 3]
 
 
-def test_lightgbm_datasets_and_compressed_arrays_are_rejected():
-    lightgbm, blosc2 = library("lightgbm"), library("blosc2")
-    assert_refused(lightgbm.Dataset(np.zeros((10, 2)), np.zeros(10)), "x.data")
+def test_compressed_arrays_are_rejected():
+    blosc2 = library("blosc2")
     assert_refused(blosc2.asarray(np.arange(10)), "x[:]")
 
 

@@ -250,27 +250,6 @@ library(
 )
 
 
-def _raster(rasterio):
-    memory = rasterio.io.MemoryFile()
-    with memory.open(driver="GTiff", height=2, width=3, count=1, dtype="f4") as file:
-        file.write(np.ones((1, 2, 3), "f4"))
-    return memory
-
-
-library(
-    "rasterio",
-    Refused("datasets", lambda rasterio: _raster(rasterio).open(), "x.read()", "its data is in a file"),
-    Refused(
-        "band",
-        lambda rasterio: rasterio.band(_raster(rasterio).open(), 1),
-        "x.ds.read(x.bidx)",
-        "its data is in a file",
-    ),
-    Refused("MemoryFile", _raster, "x.getbuffer()", "file"),
-    in_extra=False,
-)
-
-
 # ---- learning, kernels
 
 
@@ -313,40 +292,6 @@ library(
     Out("warp.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, warp)"),
     distribution="warp-lang",
-)
-
-
-def _taichi(make):
-    def made(taichi):
-        taichi.init(arch=taichi.cpu, log_level=taichi.ERROR)
-        return make(taichi)
-
-    return made
-
-
-library(
-    "taichi",
-    Refused("field", _taichi(lambda ti: ti.field(ti.f32, (2, 3))), "x.to_numpy()", "taichi uses its own layout"),
-    Refused(
-        "ndarray",
-        _taichi(lambda ti: ti.ndarray(ti.f32, (2, 3))),
-        "x.to_numpy()",
-        "no protocol exports its memory",
-    ),
-    Refused(
-        "Matrix, Vector",
-        _taichi(lambda ti: ti.Matrix([[1, 2], [3, 4]])),
-        "x.to_numpy()",
-        "its elements are Python objects",
-    ),
-    Refused(
-        "Struct.field",
-        _taichi(lambda ti: ti.Struct.field({"a": ti.f32}, shape=3)),
-        "x.to_numpy()['name']",
-        "taichi uses its own layout for its members",
-        lambda x: x.to_numpy()["a"],
-    ),
-    in_extra=False,
 )
 
 
@@ -446,18 +391,6 @@ def _paddle_shown(x):
 library(
     "paddle",
     View("Tensor", lambda paddle: paddle.arange(6)[::2], _paddle_shown),
-    Refused(
-        "a tensor or parameter that requires gradients",
-        lambda paddle: paddle.create_parameter([2], "float32"),
-        "x.detach()",
-        "gradients would be lost; paddle's exchange table does not reject such tensors",
-    ),
-    Refused(
-        "sparse tensors",
-        lambda paddle: paddle.sparse.sparse_coo_tensor([[0]], [1.0], [3]),
-        "x.to_dense()",
-        "sparse",
-    ),
     Out("paddle.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, paddle)"),
     distribution="paddlepaddle",
@@ -531,18 +464,6 @@ library(
     distribution="tensorflow-cpu",
     environment={"TF_CPP_MIN_LOG_LEVEL": "3"},
     in_extra=False,
-)
-
-
-library(
-    "tinygrad",
-    Refused(
-        "Tensor",
-        lambda tinygrad: tinygrad.Tensor([1.0, 2.0]),
-        "x.numpy()",
-        "computed on request; `x.data()` is a copy on most devices",
-    ),
-    environment={"DEV": "PYTHON"},
 )
 
 
@@ -683,14 +604,6 @@ library(
         memoryview,
         note="its elements are the mask's 64-bit words",
     ),
-    Refused(
-        "Surface",
-        _surface,
-        "x.get_view('2')",
-        "each view locks the Surface",
-        lambda x: (x.get_view("2"), importing("pygame.surfarray").pixels2d(x)),
-    ),
-    Refused("Vector2, Vector3", lambda pygame: pygame.Vector3(1, 2, 3), "list(x)", _SEQUENCE),
     module="pygame",
     environment={"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy"},
 )
@@ -775,37 +688,6 @@ def _figure(matplotlib):
 library(
     "matplotlib",
     View("canvas.buffer_rgba()", lambda matplotlib: _figure(matplotlib).buffer_rgba(), memoryview),
-    Refused("FigureCanvasAgg", _figure, "x.buffer_rgba()", "drawn on request"),
-    Refused(
-        "Bbox, transforms",
-        lambda matplotlib: importing("matplotlib.transforms").Affine2D(),
-        "numpy.asarray(x)",
-        "computed on each access",
-    ),
-    Refused(
-        "Path",
-        lambda matplotlib: importing("matplotlib.path").Path([(0, 0), (1, 1)]),
-        "x.vertices",
-        "the path codes would be lost",
-    ),
-)
-
-library(
-    "scikit-image",
-    Refused(
-        "ImageCollection",
-        lambda skimage: importing("skimage.io").ImageCollection([np.zeros((2, 2))], load_func=lambda x, **_: x),
-        "x.concatenate()",
-        "its images are loaded one by one",
-    ),
-    Refused(
-        "regions",
-        lambda skimage: importing("skimage.measure").regionprops(np.ones((2, 2), int))[0],
-        "x.image",
-        "several arrays",
-    ),
-    module="skimage",
-    in_extra=False,
 )
 
 
@@ -856,27 +738,6 @@ library(
 )
 
 
-def _table_file(tables):
-    path = tempfile.mkdtemp()
-    file = tables.open_file(f"{path}/a.h5", "w")
-    file.create_array("/", "a", np.arange(4.0))
-    return file.root.a
-
-
-library("tables", Refused("Array, CArray, EArray, Table", _table_file, "x[:]", "its data is in a file"), in_extra=False)
-
-
-def _nifti(nibabel):
-    return nibabel.Nifti1Image(np.zeros((2, 2, 2), "f4"), np.eye(4))
-
-
-library(
-    "nibabel",
-    Refused("images", _nifti, "numpy.asarray(x.dataobj)", "may be in a file and require scaling"),
-    in_extra=False,
-)
-
-
 def _safetensors(safetensors):
     path = tempfile.mkdtemp()
     importing("safetensors.numpy").save_file({"a": np.arange(3.0)}, f"{path}/a.safetensors")
@@ -900,25 +761,8 @@ library(
     distribution="opencv-python-headless",
     in_extra=False,
 )
-library(
-    "cvxopt",
-    Refused(
-        "spmatrix",
-        lambda cvxopt: cvxopt.spmatrix([1.0], [0], [0]),
-        "cvxopt.matrix(x)",
-        "sparse",
-    ),
-    in_extra=False,
-)
 
 
-def _box(autograd):
-    boxes = []
-    autograd.elementwise_grad(lambda x: (boxes.append(x), x * x)[1])(np.arange(3.0))
-    return boxes[0]
-
-
-library("autograd", Refused("ArrayBox", _box, "x._value", "operations on it are traced"), in_extra=False)
 library(
     "multiprocess",
     View(
@@ -940,22 +784,8 @@ library(
     Refused("Symbol, IndexedBase", lambda sympy: sympy.IndexedBase("a"), "no values yet", _SYMBOLIC, nothing),
     in_extra=False,
 )
-library(
-    "ndindex",
-    Refused("IntegerArray", lambda ndindex: ndindex.IntegerArray([0, 1]), "x.array", "index, not an array"),
-    in_extra=False,
-)
 
 
-def _points(geopandas):
-    return geopandas.GeoSeries.from_xy([1, 2], [3, 4])
-
-
-library(
-    "geopandas",
-    Refused("GeoSeries, GeoDataFrame", _points, "shapely.get_coordinates(x)", "its elements are geometries"),
-    in_extra=False,
-)
 library(
     "sparse",
     Refused("COO, GCXS", lambda sparse: sparse.COO(np.eye(3)), "x.todense()", "sparse"),
@@ -966,26 +796,9 @@ library(
         "sparse",
     ),
 )
-library(
-    "tensordict",
-    Refused(
-        "TensorDict",
-        lambda tensordict: tensordict.TensorDict({"name": importing("torch").zeros(3)}, [3]),
-        "x['name']",
-        "several arrays",
-    ),
-    in_extra=False,
-)
 
 
 # ---------------------------------------------------------------------------------- objects with a method or a view
-
-
-def _blob(sqlite3):
-    database = sqlite3.connect(":memory:")
-    database.execute("create table a(b blob)")
-    database.execute("insert into a values (zeroblob(4))")
-    return database.blobopen("a", "b", 1)
 
 
 library(
@@ -998,7 +811,6 @@ library(
     ),
     distribution=None,
 )
-library("sqlite3", Refused("Blob", _blob, "x.read()", "its data is in a database"), distribution=None)
 library(
     "ctypes",
     Refused("py_object arrays", lambda ctypes: (ctypes.py_object * 2)(1, 2), "list(x)", "its elements are objects"),
@@ -1014,11 +826,6 @@ library(
         "not computed yet",
         lambda x: x.compute(scheduler="sync"),
     ),
-)
-library(
-    "tvm_ffi",
-    Refused("Array", lambda tvm_ffi: tvm_ffi.Array([1, 2]), "list(x)", _SEQUENCE),
-    distribution="apache-tvm-ffi",
 )
 
 
