@@ -69,7 +69,7 @@ class _Fields:
 class Refusal(_Fields, BufferError):
     """Exception for a conversion that is not possible as requested.
 
-    The TypeErrors and ValueErrors with the same cause are instances of this class, too.
+    The TypeErrors, ValueErrors and OverflowErrors with the same cause are instances of this class, too.
 
     Attributes
     ----------
@@ -104,6 +104,10 @@ class ValueRefusal(Refusal, ValueError):
     """A `Refusal` because of the values of an object, such as rows of different lengths."""
 
 
+class RangeRefusal(Refusal, OverflowError):
+    """A `Refusal` because of a value that is out of the range of a type, or that the type would round."""
+
+
 class InterfaceError(_Fields, ValueError):
     """Exception for a producer whose description of its memory violates the protocol.
 
@@ -133,6 +137,7 @@ _FORMS: dict[type[BaseException], type[Refusal]] = {
     BufferError: Refusal,
     TypeError: TypeRefusal,
     ValueError: ValueRefusal,
+    OverflowError: RangeRefusal,
 }
 
 
@@ -149,8 +154,10 @@ def locate_refusal(error: BaseException, path: str) -> Any:
     return located
 
 
-def name_argument(error: _Fields, name: str) -> Any:
-    """Return the same error with a name before its subject."""
+def name_argument(error: Any, name: str) -> Any:
+    """Return the same error with a name before its subject. An error without fields is returned unchanged."""
+    if not isinstance(error, _Fields):
+        return error
     named = type(error)(f"{name}: {error.subject}" if error.subject else name, error.reason, error.accepted, error.call)
     named.hint = error.hint
     return named
@@ -281,7 +288,7 @@ def show(value: object) -> str:
 
 def first_line(error: object) -> str:
     """Return the first line of an error's text, to quote it in another message, or "" if the text is empty."""
-    return (str(error).splitlines() or [""])[0]
+    return next(iter(f"{error}".splitlines()), "")
 
 
 def dimensions(ndim: int) -> str:

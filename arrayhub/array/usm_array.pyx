@@ -57,7 +57,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabel
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PACKED_ELEMENTS, show
+from arrayhub._core.errors import PACKED_ELEMENTS, reason_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.strides import Strides
 from arrayhub.transfer.host_copies import footprint_bytes, gather, row_boundary
@@ -1097,7 +1097,7 @@ cdef class USMArray(Descriptor):
         try:
             return memoryview(self)
         except BufferError as error:
-            raise AttributeError(f"data: {str(error).removeprefix('buffer protocol: ')}") from error
+            raise AttributeError(f"data: {reason_of(error)}") from error
 
     @property
     def ctypes(self):

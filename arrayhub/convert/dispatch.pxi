@@ -450,11 +450,11 @@ cdef int check_value(object item, int level, dict seen) except -1:
     elif cls is not numpy.ndarray and not issubclass(cls, numpy.generic):
         numpy_library.refuse_mask(item)
         numpy_library.refuse_unit(item)
+        from arrayhub.libraries import wrappers
+
+        wrappers.refuse_missing(item)
         record = record_of(item)
         if importer_of(record) != 0 or protocols_of(record):
-            from arrayhub.libraries import wrappers
-
-            wrappers.refuse_missing(item)
             import_array(item, None)
     return 0
 

@@ -19,7 +19,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON, needed
+from arrayhub._core.errors import PASSES_ON, Refusal, first_line, needed
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import order_on_stream
@@ -565,7 +565,7 @@ cdef object raise_refusal(object obj, Library to):
     """Raise the pending exception. A refusal gets the call that works."""
     try:
         raise_on()
-    except (BufferError, TypeError, ValueError) as error:
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
     raise hooks.advice.complete_refusal(refusal, obj, to.name)
 
@@ -695,7 +695,7 @@ cdef object give_as(
         return give(obj, to, copy, allow_readonly)
     try:
         return give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
-    except (BufferError, TypeError, ValueError) as error:
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
     raise hooks.advice.complete_refusal(refusal, obj, to.name)
 
@@ -1077,7 +1077,7 @@ def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_r
     """Return `obj` as an array of the library that `names.library_name` has returned. See `convert`."""
     try:
         return convert_named(obj, name, copy, dtype, device, missing, allow_readonly)
-    except (BufferError, TypeError, ValueError) as error:
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
     raise hooks.advice.complete_refusal(refusal, obj, name)
 
@@ -1189,8 +1189,8 @@ cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
         except Exception as error:
             if offered is not None and not PyCapsule_CheckExact(offered):
                 refusal = error
-    call = "" if copied else "; pass copy=True"
-    raise BufferError(f"convert: {to}.from_dlpack rejects {a!r}: {str(refusal).strip()}{call}") from refusal
+    advice = "" if copied else "; pass copy=True"
+    raise Refusal("convert", f"{to}.from_dlpack rejects {a!r}: {first_line(refusal)}{advice}") from refusal
 
 
 cdef int check_view(Descriptor a, object result, str call) except -1:

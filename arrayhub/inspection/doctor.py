@@ -104,7 +104,7 @@ def probe(name: str) -> dict[str, Any]:
         done = subprocess.run(command, env=environ, capture_output=True, timeout=_PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         return {"error": f"the import took more than {_PATIENCE} seconds"}
-    answers = (line.removeprefix(ANSWER) for line in _lines_of(done.stdout) if line.startswith(ANSWER))
+    answers = (line[len(ANSWER) :] for line in _lines_of(done.stdout) if line.startswith(ANSWER))
     for answer in answers:
         found: dict[str, Any] = json.loads(answer)
         return found

@@ -45,7 +45,7 @@ class Verdict:
           docs/inspect.md lists.
         - ``"cannot"``: the conversion also fails with ``copy=True``.
         - ``"not tried"``: the result depends on values that `explain` does not read, such as a stream, or the lengths
-          of many rows.
+          of many rows, or on the ``from_dlpack`` of a module.
     reason : str
         Why the conversion is not zero-copy, or was not tried. For ``"zero-copy"``, a note about the result, or "".
     call : str

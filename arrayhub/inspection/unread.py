@@ -5,7 +5,7 @@ Reading would consume the stream, or run the query.
 
 from typing import Any
 
-from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
@@ -30,28 +30,30 @@ def array_besides(obj: Any, function: str) -> USMArray | None:
     kind = unread(obj)
     if kind is None:
         return None
+    array = import_unread(obj)
+    if array is None:
+        call = f"arrayhub.{function}(arrayhub.asnested(x, copy=True))"
+        raise Refusal(function, f"{type(obj).__name__} is {kind}", "objects that can be read repeatedly", call)
+    return array
+
+
+def import_unread(obj: Any) -> USMArray | None:
+    """Import a stream or a query through the first protocol other than Arrow that succeeds, or return None."""
     for protocol in protocols_of_type(type(obj))[1]:
-        if protocol == "arrow":
-            continue
         try:
-            array: USMArray | None = offer(obj, protocol)
+            array = offer(obj, protocol) if protocol != "arrow" else None
         except PASSES_ON:
             raise
         except Exception:
             continue
         if array is not None:
             return array
-    raise BufferError(
-        f"{function}: {type(obj).__name__} is {kind}; accepted: objects that can be read repeatedly. Call"
-        f" arrayhub.{function}(arrayhub.asnested(x, copy=True)), which reads the data"
-    )
+    return None
 
 
 def refuse_copies(obj: Any, function: str, error: BaseException | None) -> None:
     """Raise TypeError for an object that `asnested` copies, because `function` describes only existing memory."""
     source = hooks.advice.import_source(obj)
     if source.copied and isinstance(source.array, (Tree, USMArray) if issubclass(type(obj), (list, tuple)) else Tree):
-        raise TypeError(
-            f"{function}: {show(obj)} does not have memory that asnested can view, only values to copy. Call"
-            f" arrayhub.{function}(arrayhub.asnested(x)), which describes the copy"
-        ) from error
+        why = f"{show(obj)} does not have memory that asnested can view, only values to copy"
+        raise TypeRefusal(function, why, call=f"arrayhub.{function}(arrayhub.asnested(x))") from error

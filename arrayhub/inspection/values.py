@@ -17,6 +17,19 @@ _SEQUENCES = (list, tuple, range)
 
 def dtype_of_value(obj: Any) -> np.dtype[Any]:
     """Return the dtype to which NumPy would convert a value, inferred from its first items."""
+    level = first_values(obj)
+    if not level:
+        return np.dtype(float)
+    check_values(level)  # as `asarray` does
+    dtypes = [_dtype_of_item(item) for item in level]
+    common = np.result_type(*dtypes)
+    if common.kind in "SU" and any(dtype.kind not in "SU" for dtype in dtypes):
+        raise TypeError("it mixes strings with other types")
+    return common
+
+
+def first_values(obj: Any) -> list[Any]:
+    """Return the first items of nested sequences of equal lengths, or a value that is not a sequence."""
     level, depth = [obj], 0
     while level and all(issubclass(type(item), _SEQUENCES) for item in level):
         depth += 1
@@ -27,14 +40,7 @@ def dtype_of_value(obj: Any) -> np.dtype[Any]:
             raise TypeError(f"sequences have different lengths ({', '.join(map(str, sorted(lengths)[:5]))})")
         items = (item for sequence in level for item in _sequence_of(sequence).__iter__(sequence))
         level = list(islice(items, LOOKED_AT))
-    if not level:
-        return np.dtype(float)
-    check_values(level)  # as `asarray` does
-    dtypes = [_dtype_of_item(item) for item in level]
-    common = np.result_type(*dtypes)
-    if common.kind in "SU" and any(dtype.kind not in "SU" for dtype in dtypes):
-        raise TypeError("it mixes strings with other types")
-    return common
+    return level
 
 
 def _sequence_of(sequence: Any) -> Any:

@@ -170,7 +170,7 @@ EXPRESSION = re.compile(r"(?:\w+[.(\[]|\[).*[\w)\]]|x")  # begins with a call, a
 
 
 def expression(obj):
-    """Return the expression in the advice for an object, without remarks and alternatives, or "" if there is none."""
+    """Return the expression in the advice for an object, without remarks and alternatives, or "" without one."""
     row = known(type(obj))
     advice = row.advice if row is not None else None
     if row is not None and row.root == "pandas" and callable(advice):

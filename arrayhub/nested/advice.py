@@ -25,6 +25,7 @@ from arrayhub._core.copying import VIEW
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, requested_dtype
 from arrayhub._core.errors import (
     NO_CUDA_DEVICE,
+    RangeRefusal,
     Refusal,
     TypeRefusal,
     ValueRefusal,
@@ -37,12 +38,19 @@ from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
-from arrayhub.convert.functions import CONSUMERS, VALUES, asarray, is_array_of, offer, protocols_of_type
+from arrayhub.convert.functions import (
+    CONSUMERS,
+    VALUES,
+    asarray,
+    is_array_of,
+    narrow_for_jax,
+)
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.names import sparse_library
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
-from arrayhub.inspection.values import LOOKED_AT, dtype_of_value
+from arrayhub.inspection.unread import import_unread
+from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES
@@ -51,6 +59,7 @@ from arrayhub.nested.array import NestedArray
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
 from arrayhub.nested.concatenate import is_in_order
+from arrayhub.nested.conform import is_days
 from arrayhub.nested.export import EXPORT_RULES, NESTED_CONSUMERS
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.to_device import offsets_on_host
@@ -120,7 +129,7 @@ class Source:
 
     @property
     def how(self) -> str:
-        """How a nested or sparse array is imported."""
+        """Description of the import of a nested or sparse array."""
         if isinstance(self.array, SparseArray):
             return "it is a SparseArray" if self.own else "assparse imports it; asarray returns dense arrays only"
         through = "" if self.array.protocol == "constructed" else f" through {self.array.protocol}"
@@ -156,9 +165,10 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     refusal: BaseException = form_of(error)
     if isinstance(refusal, Refusal) and not _is_about_missing(refusal):
         found = advise(obj, consumer)
-        by_library = consumer not in _ROWS and consumer not in NESTED_CONSUMERS and consumer not in RULES
-        # `advise` does not know what a library's from_dlpack rejects; this call may be the one that failed.
-        refusal.call = "" if by_library and found.verdict == ZERO_COPY else found.call
+        # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
+        by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
+        if found.verdict == CANNOT or not (by_library or isinstance(refusal, RangeRefusal)):
+            refusal.call = found.call
     return refusal
 
 
@@ -195,7 +205,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     if (array is None or consumer in NESTED_CONSUMERS) and is_frame(obj) and not obj.columns.is_unique:
         renamed = "x.set_axis(range(x.shape[1]), axis=1)"
         found = _advise(obj.set_axis(range(obj.shape[1]), axis=1), consumer, None)
-        return Verdict(consumer, CANNOT, _reason(_error_of(asnested, obj)), re.sub(r"\bx\b", renamed, found.call))
+        return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), re.sub(r"\bx\b", renamed, found.call))
     if consumer == "scipy" and sparse_library(obj) == "scipy":
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer))  # returned unchanged, also in other formats
     if array is None:
@@ -235,8 +245,9 @@ def _is_installed(name: str) -> bool:
     return attempt(find_spec, name)[0] is not None
 
 
-def _error_of(function: Callable[..., Any], *arguments: Any, **options: Any) -> BaseException | None:
-    return try_call(function, *arguments, **options)[1]
+def find_obstacle(check: Callable[..., Any], *arguments: Any) -> str:
+    """Return the reason for which ``check(*arguments)`` raises an exception, or "" if it does not."""
+    return attempt(check, *arguments)[1]
 
 
 def _reason(error: BaseException | None) -> str:
@@ -262,7 +273,8 @@ def _import_source(obj: Any) -> Source:
         array, error = try_call(peek, obj)
         return Source(array, refusal=error)
     if attempt(unread, obj)[0]:
-        return _source_of_stream(obj)
+        array = attempt(import_unread, obj)[0]
+        return Source(array, kind="stream" if array is None else "")
     if issubclass(cls, VALUES):
         return _source_of_value(obj)
     sparse, error = try_call(sparse_or_none, obj)
@@ -270,7 +282,7 @@ def _import_source(obj: Any) -> Source:
         return Source(sparse, refusal=error, kind="sparse")
     if issubclass(cls, dict):
         node = attempt(_first_rows, obj)[0]
-        error = _error_of(asarray, obj)
+        error = try_call(asarray, obj)[1]
         why = "" if node is None else "asnested makes a table of the columns of a dict"
         return Source(node, why, error, None, kind="values")
     array, error = try_call(asarray, obj)
@@ -306,15 +318,6 @@ def _rows_of(obj: Any) -> Any:
     return chosen.reset_index(drop=True) if has_range else chosen
 
 
-def _source_of_stream(obj: Any) -> Source:
-    """Import a stream through a protocol other than Arrow, because an import through Arrow would read the stream."""
-    for protocol in (attempt(protocols_of_type, type(obj))[0] or (False, ()))[1]:
-        array = attempt(offer, obj, protocol)[0] if protocol != "arrow" else None
-        if array is not None:
-            return Source(array)
-    return Source(None, kind="stream")
-
-
 def _first_copied(obj: Any) -> Any:
     """Return a copy of the first elements of an object that `asnested` copies. Elements of ndarrays are not read."""
     if is_arrow_scalar(type(obj)):
@@ -341,7 +344,7 @@ def _source_of_value(obj: Any) -> Source:
             return Source(array, why)
     first = obj[:LOOKED_AT] if issubclass(type(obj), (list, tuple)) else obj
     node, refused = try_call(asnested, first) if issubclass(type(obj), (list, tuple)) else (None, None)
-    error = Refusal("asarray", refusal) if refusal else _error_of(asarray, first)
+    error = Refusal("asarray", refusal) if refusal else try_call(asarray, first)[1]
     error = refused if getattr(refused, "call", "") else error
     if node is None:
         return Source(None, refusal=error)
@@ -377,9 +380,13 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
     values = issubclass(type(obj), VALUES) and x == "x"  # values are built without copy=True
     narrow = NARROWED.get(array.dtype.name) if values and consumer == "jax" and not has_x64() else None
     if narrow is not None:
+        lost = find_obstacle(narrow_for_jax, asarray(np.array(first_values(obj), array.dtype)), "as_jax")
+        if lost:
+            wide = "complex64" if array.dtype.kind == "c" else "float32"
+            return Verdict(consumer, CANNOT, lost, call_of(consumer, x, f"dtype={wide!r}"))
         array = asarray(np.empty(array.shape, narrow))
         copied = f"{copied}; numbers that {narrow} cannot hold are refused"
-    why = copied or _reason(_error_of(row.check_export, array, False))
+    why = copied or find_obstacle(row.check_export, array, False)
     if not why:
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer, x))
     obstacle = _obstacle_to_move(array)
@@ -397,7 +404,7 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
             return Verdict(consumer, CANNOT, obstacle, call)
     call = call_with_dtype(array, consumer, x, *_mask_of_nat(array.dtype))
     if not call and array.dtype.kind in "SUTOV" and not issubclass(type(obj), USMArray):
-        call = "arrayhub.asnested(x)" if _error_of(asnested, np.empty((0,) * array.ndim, array.dtype)) is None else ""
+        call = "" if find_obstacle(asnested, np.empty((0,) * array.ndim, array.dtype)) else "arrayhub.asnested(x)"
     return Verdict(consumer, CANNOT, obstacle, call)
 
 
@@ -416,12 +423,12 @@ def _mask_of_nat(dtype: Any) -> tuple[str, ...]:
 
 def _obstacle_to_copy(array: Any, consumer: str) -> str:
     """Return why a library also rejects a copy of an array, or ""."""
-    return _reason(_error_of(_ROWS[consumer].check_export, _type_of_copy(array), True))
+    return find_obstacle(_ROWS[consumer].check_export, _type_of_copy(array), True)
 
 
 def _obstacle_to_move(array: Any) -> str:
     """Return why the elements of an array cannot be copied to the host, such as a missing driver, or ""."""
-    return "" if _is_on_host(array) else _reason(_error_of(transfer.check_source, array))
+    return "" if _is_on_host(array) else find_obstacle(transfer.check_source, array)
 
 
 def _is_on_host(array: Any) -> bool:
@@ -436,8 +443,8 @@ def _type_of_copy(array: Any) -> Any:
 
 
 def call_with_dtype(array: Any, consumer: str, x: str, *arguments: str) -> str:
-    """Return the call that casts the elements to a type that a library supports, or "" if there is none."""
-    if _error_of(getattr, array, "byte_strides") is not None:  # elements of less than a byte, which are packed
+    """Return the call that casts the elements to a type that a library supports, or "" without one."""
+    if find_obstacle(getattr, array, "byte_strides"):  # elements of less than a byte, which are packed
         return ""
     for name in _casts(array):
         if not _obstacle_to_copy(asarray(np.empty(0, name)), consumer):
@@ -489,7 +496,7 @@ def _each_field(consumer: str, node: str, *arguments: str) -> str:
 
 @dataclass(slots=True)
 class _Facts:
-    """What a node consists of, for libraries of dense arrays."""
+    """Contents of a node, for libraries of dense arrays."""
 
     leaf: str = "numbers"  # or "strings", "bytes", "records", "categories", "decimals", "zoned", "other"
     dtype: Any = None  # of numbers
@@ -558,14 +565,18 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     facts = _facts_of(source.array)
     found = _of_facts(obj, source, consumer, facts)
     if found.verdict == CANNOT and not found.call:
-        instead = "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
-        found = Verdict(consumer, CANNOT, found.reason, instead)
+        found = Verdict(consumer, CANNOT, found.reason, _call_without_library(obj))
     device = source.array.device
     on_device = facts.leaf == "numbers" and not facts.lists and facts.array is not None  # neither bits nor dates
     if device.type == "cpu" or on_device:
         return found
     call = re.sub(r"\bx\b", "arrayhub.asnested(x, copy=True)", found.call)
     return Verdict(consumer, CANNOT, f"the memory is on {device}, and only NestedArrays are exported from there", call)
+
+
+def _call_without_library(obj: Any, x: str = "x") -> str:
+    """Return the call for nested data that the library cannot represent in any form."""
+    return "x.to_list()" if issubclass(type(obj), NestedArray) else f"arrayhub.asnested({x})"
 
 
 def _of_facts(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict:
@@ -577,13 +588,13 @@ def _of_facts(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict
     if source.kind == "values" and (facts.leaf == "records" or (facts.dtype is not None and facts.dtype.kind in "mM")):
         if issubclass(type(obj), dict):
             found = _of_records(None, Source(node), consumer, "arrayhub.asnested(x)")
-            copied = ("copy=True",) if _error_of(EXPORT_RULES["arrow"].check, node, False, None) else ()
+            copied = ("copy=True",) if find_obstacle(EXPORT_RULES["arrow"].check, node, False, None) else ()
             nested = "asnested" in found.call
             call = found.call if nested else re.sub(r"\bx\b", call_of("arrow", "x", *copied), found.call)
             return Verdict(consumer, CANNOT, source.reason, call)
         found = advise(node, consumer, Source(node, own=True))  # lists of these elements are imported by asnested only
         call = "" if "to_list" in found.call else re.sub(r"\bx\b", "arrayhub.asnested(x)", found.call)
-        return Verdict(consumer, CANNOT, source.reason, call or "arrayhub.asnested(x)")
+        return Verdict(consumer, CANNOT, source.reason, call)
     if facts.leaf == "records" and not facts.lists:
         return _of_records(obj, source, consumer, x)
     if facts.leaf == "strings" and not facts.lists and not facts.rows and consumer == "numpy":
@@ -591,15 +602,12 @@ def _of_facts(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict
         return Verdict(consumer, COPY, why, call_of(consumer, "x", "copy=True"))
     if facts.leaf == "numbers" and not facts.lists:
         return _of_numbers(obj, source, consumer, facts)
-    call, why = "", f"elements are {_WORDS.get(facts.leaf, str(node.type).partition(' * ')[2])}"
     if facts.lists and (
         facts.leaf == "numbers" or (facts.leaf == "strings" and not facts.rows and consumer == "numpy")
     ):
         return _of_lists(obj, source, consumer, facts, x)
-    if not facts.lists and not facts.rows:
-        call = _call_for_leaf(node, consumer, facts, x)
-    if not call:
-        call = "x.to_list()" if own else "arrayhub.asnested(x)"
+    why = f"elements are {_WORDS.get(facts.leaf, str(node.type).partition(' * ')[2])}"
+    call = _call_for_leaf(node, consumer, facts, x) if not facts.lists and not facts.rows else ""
     return Verdict(consumer, CANNOT, why, call)
 
 
@@ -679,7 +687,7 @@ def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) ->
     why = _obstacle_to_copy(proto, consumer) if numbers else ""
     jagged = consumer == "torch" and facts.lists == 1 and not facts.rows and not facts.missing and not why
     if jagged and not facts.missing_rows:
-        view = "" if facts.change or source.copied else _reason(_error_of(_ROWS["torch"].check_export, proto, False))
+        view = "" if facts.change or source.copied else find_obstacle(_ROWS["torch"].check_export, proto, False)
         view = view or source.copied or (f"a copy {facts.change}" if facts.change else "")
         arguments = ("copy=True",) if view and not issubclass(type(obj), VALUES) else ()  # values are built
         return Verdict(consumer, COPY if view else ZERO_COPY, view, call_of(consumer, "x", *arguments))
@@ -691,8 +699,7 @@ def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) ->
     if facts.lists > (2 if consumer == "torch" and not facts.missing else 1) or (
         facts.missing_rows and facts.lists > 1
     ):
-        call = "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
-        return Verdict(consumer, CANNOT, reason, call)
+        return Verdict(consumer, CANNOT, reason)
     days = facts.array is None and proto.dtype.kind == "M" and not facts.missing  # only NumPy's export converts date32
     row = "arrayhub.as_numpy(row, copy=True)" if days and consumer != "numpy" else "row"
     call = _call_on_numbers(consumer, proto, facts.missing, row) if numbers else call_of(consumer, "row", "copy=True")
@@ -735,8 +742,7 @@ def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
             facts.missing &= not isinstance(dtype, np.dtype)
     rows = any(chunk.validity is not None and chunk.null_count for chunk in node.chunks)
     odd = next((name for name, f in zip(names, fields, strict=True) if f.leaf != "numbers" or f.lists or f.rows), None)
-    own = issubclass(type(obj), NestedArray)
-    structured = consumer == "numpy" and own
+    structured = consumer == "numpy" and issubclass(type(obj), NestedArray)
     if odd is None and fields:
         common = _common_type([facts.dtype for facts in fields])
         missing = rows or any(facts.missing for facts in fields)
@@ -745,8 +751,7 @@ def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
             lost, unknown = ("", "") if structured else _why_lost(source, common)
             if lost:
                 records = call_of(consumer, x, "copy=True") if consumer == "numpy" and not missing else ""
-                call = records or _by_field(consumer, x, fields, names)
-                return Verdict(consumer, CANNOT, lost, call or "arrayhub.asnested(x)")
+                return Verdict(consumer, CANNOT, lost, records or _by_field(consumer, x, fields, names))
             if missing:
                 # missing='nan' converts integers to float64
                 floats = np.result_type(*(f.dtype if f.dtype.kind == "f" else np.dtype("f8") for f in fields))
@@ -761,7 +766,7 @@ def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
             return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x", *mask))
     why = "columns do not have a common type" if odd is None else f"column {odd!r} does not consist of numbers"
     call = _by_field(consumer, x, fields, names) if not rows else ""
-    return Verdict(consumer, CANNOT, why, call or ("x.to_list()" if own else "arrayhub.asnested(x)"))
+    return Verdict(consumer, CANNOT, why, call)
 
 
 def _why_lost(source: Source, common: Any) -> tuple[str, str]:
@@ -818,23 +823,19 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -
         if found is not None and found.verdict != CANNOT:
             call = call_of(consumer, instead, "copy=True")
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
-    obstacle = _reason(_error_of(rules.check, array, False, obj))
+    obstacle = find_obstacle(rules.check, array, False, obj)
     if not obstacle:
         why = source.copied or rules.why_copied(array, obj)
-        if why:
-            built = not source.copied or issubclass(type(obj), VALUES) or not _is_refused_without_copy(obj)
-            return Verdict(consumer, COPY, why, call_of(consumer, x, *() if built else ("copy=True",)))
-        return Verdict(consumer, ZERO_COPY, _note(array, consumer), call_of(consumer, x))
+        return Verdict(consumer, COPY if why else ZERO_COPY, why or _note(array, consumer), call_of(consumer, x))
     copied = array if isinstance(array, NestedArray) else _type_of_copy(array)
-    why = _reason(_error_of(rules.check, copied, True, obj))
+    why = find_obstacle(rules.check, copied, True, obj)
     why = why or _obstacle_to_move(array)
     if not why:
-        return Verdict(consumer, COPY, source.copied or obstacle, call_of(consumer, x, _way_to_copy(array, consumer)))
+        days = isinstance(array, USMArray) and is_days(array) and consumer in ("arrow", "polars")
+        unknown = "; OverflowError for days that date32 cannot hold" if days else ""
+        change = f"{source.copied or obstacle}{unknown}"
+        return Verdict(consumer, COPY, change, call_of(consumer, x, _way_to_copy(array, consumer)))
     return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer, x))
-
-
-def _is_refused_without_copy(obj: Any) -> bool:
-    return False
 
 
 def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
@@ -843,8 +844,8 @@ def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
         call = ""
         for name in _casts(array):
             check = EXPORT_RULES[consumer].check
-            if _error_of(check, asarray(np.empty(0, name)), True, None) is None and (
-                array.ndim == 1 or _error_of(check, array[:0].reshape(-1), True, None) is not None
+            if not find_obstacle(check, asarray(np.empty(0, name)), True, None) and (
+                array.ndim == 1 or find_obstacle(check, array[:0].reshape(-1), True, None)
             ):
                 call = call_of(consumer, x, f"dtype={name!r}")
                 break
@@ -854,9 +855,9 @@ def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
         return call_of(consumer, x, f"dtype={_cast_of_numbers(array, consumer)!r}")
     elif str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
         return call_of(consumer, f"arrayhub.as_arrow({x}).cast('float64')", "copy=True")
-    if consumer != "arrow" and not _reason(_error_of(EXPORT_RULES["arrow"].check, array, True, obj)):
+    if consumer != "arrow" and not find_obstacle(EXPORT_RULES["arrow"].check, array, True, obj):
         return call_of("arrow", x, *(("copy=True",) if source.copied or len(getattr(array, "chunks", "1")) > 1 else ()))
-    return "x.to_list()" if issubclass(type(obj), NestedArray) else f"arrayhub.asnested({x})"
+    return _call_without_library(obj, x)
 
 
 def _cast_of_numbers(array: Any, consumer: str) -> str:
@@ -864,10 +865,10 @@ def _cast_of_numbers(array: Any, consumer: str) -> str:
     facts, check = _facts_of(array), EXPORT_RULES[consumer].check
     if facts.leaf != "numbers" or facts.dtype.kind in "mM" or any(node.extension is not None for node in _nodes(array)):
         return ""
-    if _error_of(check, asarray(np.empty(0, facts.dtype)), True, None) is None:
+    if not find_obstacle(check, asarray(np.empty(0, facts.dtype)), True, None):
         return ""
     casts = _casts(asarray(np.empty(0, facts.dtype)))
-    return next((name for name in casts if _error_of(check, asarray(np.empty(0, name)), True, None) is None), "")
+    return next((name for name in casts if not find_obstacle(check, asarray(np.empty(0, name)), True, None)), "")
 
 
 def _note(array: Any, consumer: str) -> str:
@@ -906,7 +907,7 @@ def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
     if consumer == "arrayhub.SparseArray":
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     if consumer in RULES:
-        error = _error_of(check_export, x, consumer)
+        error = try_call(check_export, x, consumer)[1]
         if error is not None:
             return Verdict(consumer, CANNOT, _reason(error), getattr(error, "call", ""))
         why = why_copied(x, consumer)
@@ -941,8 +942,11 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
         return Verdict(consumer, COPY if source.copied else ZERO_COPY, source.copied, call_of(consumer))
     if consumer in ("arrayhub.SparseArray", *RULES):
         return Verdict(consumer, CANNOT, "it is not a sparse array")
-    if isinstance(array, NestedArray):
-        dense = _of_node(obj, source, "numpy")
+    dense = _of_node(obj, source, "numpy") if isinstance(array, NestedArray) else None
+    is_module = consumer not in ("arrayhub", "xarray", *plugins.emitting())
+    if is_module and (dense is None or dense.verdict in (COPY, ZERO_COPY)):
+        return Verdict(consumer, NOT_TRIED, f"{consumer}.from_dlpack decides, and explain does not call it")
+    if dense is not None:
         numbers = _facts_of(array).leaf in ("numbers", "records")
         if dense.verdict in (COPY, ZERO_COPY) and numbers:
             own = issubclass(type(obj), NestedArray)
@@ -953,7 +957,7 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
         verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
         return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, "arrayhub.asnested(x)")
     if consumer == "xarray":
-        obstacle = _reason(_error_of(_ROWS["numpy"].check_export, array, False))
+        obstacle = find_obstacle(_ROWS["numpy"].check_export, array, False)
         if obstacle:
             return Verdict(consumer, COPY, obstacle, call_of(consumer, "x", _way_to_copy(array, consumer)))
     if source.copied:

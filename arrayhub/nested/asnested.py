@@ -381,10 +381,10 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
             one = one_chunk(x)
             if one is None:
                 if copy is False:
-                    raise BufferError(f"the column has {len(x.chunks)} chunks; accepted: one. Pass copy=None")
+                    raise Refusal("asnested", f"the column has {len(x.chunks)} chunks", "one. Pass copy=None")
                 one = concatenate([x])
         except (BufferError, TypeError, ValueError, OverflowError) as error:
-            raise type(error)(f"asnested: column {show(name)}: {str(error).removeprefix('asnested: ')}") from error
+            raise relabel(error, f"asnested: column {show(name)}") from error
         if parts and len(one) != len(parts[0]):
             raise ValueError(
                 f"asnested: column {show(name)} has {len(one)} elements, and column {show(next(iter(columns)))} has"

@@ -8,7 +8,7 @@ import numpy as np
 
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import Refusal
+from arrayhub._core.errors import RangeRefusal, Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
@@ -316,7 +316,7 @@ def _days(array: Any) -> NestedArray:
     numbers = np.where(valid, numbers, 0)
     beyond = numbers[numbers != numbers.astype(np.int32)]
     if len(beyond):
-        raise Refusal(
+        raise RangeRefusal(
             "Arrow",
             f"day {beyond[0]} since 1970 does not fit in the four bytes of date32. Convert the days first, by"
             " x.astype('M8[s]')",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import X_NAME, form_of, reason_of, show
+from arrayhub._core.errors import X_NAME, RangeRefusal, TypeRefusal, form_of, reason_of, show
 from arrayhub.array.casting import check_common, common, microseconds, ticks
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
@@ -46,13 +46,14 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     if level == 0 and type(values) is list and (quick := _frequent(values)) is not None:
         return quick
     if level == 0 and (elements := count_elements(values, "asnested")) > MAX_ELEMENTS:
-        raise TypeError(
-            f"asnested: the nested lists have {elements:.2g} elements; accepted: at most 2**32, counting a"
-            " repeated list each time. Pass each repeated list separately"
+        raise TypeRefusal(
+            "asnested",
+            f"the nested lists have {elements:.2g} elements; accepted: at most 2**32, counting a"
+            " repeated list each time. Pass each repeated list separately",
         )
     if level > MAX_LEVELS:
-        raise TypeError(
-            f"asnested: lists are nested more than {MAX_LEVELS} levels deep; accepted: at most {MAX_LEVELS}"
+        raise TypeRefusal(
+            "asnested", f"lists are nested more than {MAX_LEVELS} levels deep; accepted: at most {MAX_LEVELS}"
         )
     values, types = _without_marks(values)
     present, mask = values, None
@@ -121,9 +122,10 @@ def _several_kinds(present: Any) -> TypeError:
     advice = ""
     if _are_all(set(map(type, present)), (decimal.Decimal, datetime.time)):
         advice = ". Call arrayhub.asnested(pyarrow.array(x))"
-    return TypeError(
-        f"asnested: {found}; accepted: None, and elements that are all of one kind: numbers, strings, bytes, datetimes,"
-        f" dates, timedeltas, dicts, or lists and arrays{advice}"
+    return TypeRefusal(
+        "asnested",
+        f"{found}; accepted: None, and elements that are all of one kind: numbers, strings, bytes, datetimes,"
+        f" dates, timedeltas, dicts, or lists and arrays{advice}",
     )
 
 
@@ -164,7 +166,7 @@ def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     if numbers.dtype == object or numbers.ndim != 1:
         large = level == 0 and numbers.ndim == 1 and _are_all(set(map(type, present)), int) and mask is None
         advice = "; convert the values, as in arrayhub.asnested([float(value) for value in x])" if large else ""
-        raise TypeError(f"asnested: {show(present[:3])} do not have a common numeric dtype in NumPy{advice}")
+        raise TypeRefusal("asnested", f"{show(present[:3])} do not have a common numeric dtype in NumPy{advice}")
     if mask is not None:
         full = np.zeros(len(values), numbers.dtype)
         full[mask] = numbers
@@ -181,9 +183,10 @@ def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
         least, most = int(min(present)), int(max(present))
         unsigned = least >= 0
         if least < -(2**63) or most >= 2 ** (64 if unsigned else 63):
-            raise TypeError(
-                f"asnested: no integer type holds {least} and {most}; accepted: -2**63 to 2**63 - 1, or 0 to 2**64 - 1."
-                " Convert the values, as in [float(value) for value in x]"
+            raise TypeRefusal(
+                "asnested",
+                f"no integer type holds {least} and {most}; accepted: -2**63 to 2**63 - 1, or 0 to 2**64 - 1."
+                " Convert the values, as in [float(value) for value in x]",
             )
         numbers = np.array(list(map(int, present)), np.uint64 if unsigned else np.int64)
     else:
@@ -195,9 +198,10 @@ def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """Copy datetime objects that are all naive, or that all have the same time zone."""
     zones = {_zone_of(value) for value in present}
     if len(zones) > 1:
-        raise TypeError(
-            "asnested: the times have several time zones, or only some have a time zone; accepted: one time zone."
-            " Convert each value by value.astimezone(zone)"
+        raise TypeRefusal(
+            "asnested",
+            "the times have several time zones, or only some have a time zone; accepted: one time zone."
+            " Convert each value by value.astimezone(zone)",
         )
     (zone,) = zones
     if zone is None:
@@ -211,9 +215,10 @@ def _in_utc(value: Any) -> Any:
     try:
         return value.astimezone(datetime.UTC).replace(tzinfo=None)
     except OverflowError as error:
-        raise OverflowError(
-            f"asnested: {value.isoformat()} is outside of the years 1 to 9999 in UTC; accepted: years 1 to 9999,"
-            " because times with a time zone are converted to UTC"
+        raise RangeRefusal(
+            "asnested",
+            f"{value.isoformat()} is outside of the years 1 to 9999 in UTC; accepted: years 1 to 9999,"
+            " because times with a time zone are converted to UTC",
         ) from error
 
 
@@ -228,9 +233,10 @@ def _zone_of(value: datetime.datetime) -> str | None:
         return _fixed(value)
     name = getattr(zone, "key", getattr(zone, "zone", None))  # zoneinfo, pytz
     if not isinstance(name, str):
-        raise TypeError(
-            f"asnested: the time zone of {show(value)} does not have a name; accepted: zones of zoneinfo, pytz and"
-            " datetime.timezone. Convert by value.astimezone(zone)"
+        raise TypeRefusal(
+            "asnested",
+            f"the time zone of {show(value)} does not have a name; accepted: zones of zoneinfo, pytz and"
+            " datetime.timezone. Convert by value.astimezone(zone)",
         )
     return name
 
@@ -239,7 +245,7 @@ def _fixed(value: datetime.datetime) -> str:
     """Return the offset from UTC in Arrow's format, such as ``+02:00``. Arrow does not store names of fixed offsets."""
     seconds = int(microseconds(value.utcoffset())) // 1_000_000
     if seconds % 60 or microseconds(value.utcoffset()) % 1_000_000:
-        raise TypeError(f"asnested: the UTC offset of {show(value)} has seconds; accepted: hours and minutes")
+        raise TypeRefusal("asnested", f"the UTC offset of {show(value)} has seconds; accepted: hours and minutes")
     hours, minutes = divmod(abs(seconds) // 60, 60)
     return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}"
 
@@ -302,7 +308,9 @@ def _from_joined(kind: str, joined: bytes, lengths: list[int], mask: Any) -> Nes
 def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     arrays = [row for row in present if isinstance(row, np.ndarray)]
     if any(row.ndim == 0 for row in arrays):
-        raise TypeError("asnested: the list contains arrays of 0 dimensions; accepted: their values, from array.item()")
+        raise TypeRefusal(
+            "asnested", "the list contains arrays of 0 dimensions; accepted: their values, from array.item()"
+        )
     for row in arrays:
         refuse_unit(row)
     lengths = [0 if value is None else len(value) for value in values]
@@ -334,7 +342,7 @@ def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """
     names = tuple(dict.fromkeys(chain.from_iterable(present)))
     if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"asnested: the dict keys are {show(names)}; accepted: keys of type str")
+        raise TypeRefusal("asnested", f"the dict keys are {show(names)}; accepted: keys of type str")
     columns = tuple(map(unwrapped, _columns(values, names, level)))
     return make("record", len(values), parts=columns, names=names, validity=_bits(mask))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, form_of, reason_of, show
+from arrayhub._core.errors import PASSES_ON, RangeRefusal, Refusal, TypeRefusal, form_of, reason_of, show
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
@@ -121,8 +121,7 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
         values = as_numpy(unwrapped(nested_of(column)))
         why = why_lost(values, dtype)
         if why:
-            advice = f"Cast the column first, or call arrayhub.asarray(x[{name!r}], copy=None) for the column"
-            raise _column_error(OverflowError, call, name, f"{why}. {advice}")
+            raise _column_error(RangeRefusal, call, name, f"{why}. Cast the column first")
         rows[:, k] = values
     return asarray(rows)
 

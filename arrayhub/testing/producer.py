@@ -109,7 +109,7 @@ def _elements(array: Any, stream: Any = None) -> bytes:
 
 
 def _dlpack(made: _Made, **keywords: Any) -> Any:
-    """Return a capsule of the object. Errors count as refusals, except a TypeError about a keyword."""
+    """Return a capsule. Errors count as refusals, except a TypeError that only a call with keywords raises."""
     if not hasattr(made.obj, "__dlpack__"):
         raise NotMade("the object does not support DLPack")
     try:
@@ -117,9 +117,19 @@ def _dlpack(made: _Made, **keywords: Any) -> Any:
     except PASSES_ON:
         raise
     except Exception as error:
-        if type(error) is TypeError and "keyword" in str(error):
+        if keywords and type(error) is TypeError and _exports_without_keywords(made.obj):
             raise
         raise Refused(words_of(error)) from error
+
+
+def _exports_without_keywords(obj: Any) -> bool:
+    try:
+        obj.__dlpack__()
+    except PASSES_ON:
+        raise
+    except Exception:
+        return False
+    return True
 
 
 # -------------------------------------------------------------------------------------------------------------- rules

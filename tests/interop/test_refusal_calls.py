@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import types
 
 import numpy as np
 import pytest
@@ -185,6 +186,68 @@ def test_calls_for_the_objects_of_new_users_work(to):
         assert explained.call, (name, explained)
         assert called(explained.call, x) is not None
         assert f"as_{to}(" in explained.call, (name, explained.call)
+
+
+def table_of(*integers):
+    return pytest.importorskip("pyarrow").table({"a": integers, "b": [0.5] * len(integers)})
+
+
+# Objects whose values decide about a conversion, and the library, by description.
+OUT_OF_RANGE = {
+    "days beyond date32": (lambda: np.array(["6000000-01-01"], "M8[D]"), "arrow"),
+    "days beyond date32, polars": (lambda: np.array(["6000000-01-01"], "M8[D]"), "polars"),
+    "a table that float64 would round": (lambda: table_of(2**62 + 1), "numpy"),
+    "a long table": (lambda: table_of(*[0] * 3000, 2**62 + 1), "numpy"),
+    "a table for torch": (lambda: table_of(2**62 + 1), "torch"),
+    "numbers beyond int32": (lambda: [2**40, 1], "jax"),
+    "many numbers beyond int32": (lambda: [*[1] * 3000, 2**40], "jax"),
+    "numbers beyond float32": (lambda: [1e300], "jax"),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_errors_about_values_have_fields_and_a_call_that_works_or_none(name):
+    make, to = OUT_OF_RANGE[name]
+    pytest.importorskip("pyarrow" if to == "arrow" else to)
+    x = make()
+    if to == "jax" and sys.modules["jax"].config.jax_enable_x64:
+        pytest.skip("jax has 64 bits")
+    with pytest.raises(OverflowError) as raised:
+        ah.convert(x, to, copy=True)
+    error = raised.value
+    assert isinstance(error, ah.Refusal) and error.reason
+    if error.call:
+        assert called(error.call, x) is not None
+    if error.call != ah.explain(x, to).call:  # the type, the layout and the first values do not show the obstacle
+        (verdict,) = ah.explain(x, to).verdicts
+        assert "OverflowError" in verdict.reason or "are refused" in verdict.reason
+
+
+def test_time_zones_that_polars_does_not_know_are_refused_by_both():
+    pa, _ = map(pytest.importorskip, ("pyarrow", "polars"))
+    for zone in ("No/Where", "-05:30"):
+        x = pa.array([1, 2], pa.timestamp("us", zone))
+        for copy in (False, True):
+            with pytest.raises(ah.Refusal) as raised:
+                ah.as_polars(x, copy=copy)
+            assert raised.value.call == ah.explain(x, "polars").call == "arrayhub.as_arrow(x)"
+            assert called(raised.value.call, x).equals(x)
+
+
+def test_modules_that_are_known_by_from_dlpack_have_no_call(monkeypatch):
+    def refuse(x):
+        raise RuntimeError("no arrays today")
+
+    module = types.ModuleType("refusing_module")
+    module.from_dlpack = refuse
+    monkeypatch.setitem(sys.modules, "refusing_module", module)
+    for x in (np.zeros(3), [1.0, 2.0]):
+        for copy in (False, None, True):
+            with pytest.raises(ah.Refusal, match="refusing_module.from_dlpack rejects .*: no arrays today") as raised:
+                ah.convert(x, module, copy=copy)
+            (verdict,) = ah.explain(x, to=module).verdicts
+            assert raised.value.call == ah.explain(x, to=module).call == verdict.call == ""
+            assert verdict.verdict == "not tried" and "from_dlpack decides" in verdict.reason
 
 
 def test_calls_for_lazy_objects_compute_them():

@@ -65,8 +65,11 @@ def test_integers_that_the_common_type_would_round_are_rejected(table):
     for convert in (ah.asarray, ah.as_numpy, ah.as_torch):
         with pytest.raises(OverflowError, match=error) as raised:
             convert(table, copy=True)
-    call = str(raised.value).partition("or call ")[2].removesuffix(" for the column")
-    assert eval(call, {"arrayhub": ah, "x": table}).tolist() == [2**53 + 1, 1]
+    assert raised.value.call == ah.explain(table, to="torch").call
+    if "complex128" in str(raised.value):  # which Arrow does not have
+        assert raised.value.call == ""
+    else:
+        assert eval(raised.value.call, {"arrayhub": ah, "x": table})["a"].tolist() == [2**53 + 1, 1]
     with pytest.raises(OverflowError, match=f"^<lambda>: x: .*{error}"):
         ah.adapt("numpy", copy=None)(lambda x: x)(table)
 
@@ -98,8 +101,7 @@ def test_times_that_exceed_the_common_unit_are_rejected(make, columns):
     for convert in (ah.asarray, ah.as_numpy):
         with pytest.raises(OverflowError, match=error) as raised:
             convert(table, copy=True)
-    call = str(raised.value).partition("or call ")[2].removesuffix(" for the column")
-    assert np.array_equal(eval(call, {"arrayhub": ah, "x": table}), columns["a"])
+    assert np.array_equal(eval(raised.value.call, {"arrayhub": ah, "x": table})["a"], columns["a"])
     with pytest.raises(OverflowError, match=error):
         ah.as_numpy(table, missing="mask", copy=True)
     with pytest.raises(OverflowError, match=error):

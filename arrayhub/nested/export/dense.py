@@ -42,7 +42,8 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
         raise Refusal(
             "numpy",
             f"{x.null_count} of {len(x)} elements of {name} {'is' if x.null_count == 1 else 'are'} missing,"
-            f" which NumPy cannot represent. Use {parts}{name}.fill_null(value) or {name}.to_list()",
+            f" which NumPy cannot represent. Use {parts}{name}.fill_null({'[]' if kind.lists else 'value'}) or"
+            f" {name}.to_list()",
         )
     if kind.utf8:
         _need_copy(copy, "strings become NumPy's StringDType, which stores them in its own arena")

@@ -1,5 +1,6 @@
 """Export to polars: `as_polars`."""
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -98,10 +99,11 @@ def _to_polars(array: Any, copied: bool) -> Any:
     polars = needed("polars", "to create its arrays")
     array = on_host(with_days(array) if copied else array, "polars")
     need_arrow(array, library="polars")
+    _check_zones(array)
     try:
         series = polars.Series(for_polars(array))
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
-        raise _polars_error(array, error) from error
+        raise Refusal("polars", f"the array was rejected ({first_line(error)})", call="arrayhub.as_arrow(x)") from error
     if len(series) != len(array):  # polars 2.1 loses the rows of a chunk whose lists of categories are all empty
         raise Refusal(
             "polars",
@@ -133,18 +135,19 @@ def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
     return series.cast(polars.Enum(categories))
 
 
-def _polars_error(array: Any, error: BaseException) -> BufferError:
-    """Return a BufferError for an error or a panic in polars."""
-    message, zones = first_line(error), list(_zones(array, "x"))
-    if zones and "time zone" in message:
-        name, unit, _zone = next((part for part in zones if repr(part[2]) in message), zones[0])
-        return Refusal(
-            "polars",
-            f"the time zone of {name} is unknown to polars ({message}); accepted: names of the IANA time zone"
-            f" database. Convert to UTC, as in arrayhub.as_polars(arrayhub.as_arrow({name}).cast(pyarrow.timestamp("
-            f"{unit!r}, 'UTC'))), or use arrayhub.as_arrow(x)",
-        )
-    return Refusal("polars", f"the array was rejected ({message}). Use arrayhub.as_arrow(x), and convert the result")
+def _check_zones(array: Any) -> None:
+    """Raise Refusal for times in a time zone that polars does not know. Before polars is loaded, no zone is checked."""
+    polars = sys.modules.get("polars")
+    for name, unit, zone in () if polars is None else _zones(array, "x"):
+        try:
+            polars.Series([], dtype=polars.Datetime("us", zone))
+        except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
+            utc = f"arrayhub.as_polars(arrayhub.as_arrow({name}).cast(pyarrow.timestamp({unit!r}, 'UTC')))"
+            raise Refusal(
+                "polars",
+                f"the time zone {zone!r} of {name} is unknown to polars",
+                f"names of the IANA time zone database. Convert to UTC, as in {utc}",
+            ) from error
 
 
 def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
@@ -159,6 +162,8 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
     if kind_of(node).types:
         for k, child in enumerate(node.children):
             yield from _zones(child, f"{path}.children[{k}]")
+        return
+    if kind_of(node).all_missing:
         return
     if node.meaning is not None and node.meaning[:2] == "ts" and node.meaning[4:]:
         yield path, np.datetime_data(node.content.dtype)[0], node.meaning[4:]
@@ -189,6 +194,7 @@ def check(array: Any, copied: bool, obj: Any) -> None:
         on_host(array, "polars")
     check_arrow(array, copied, obj)
     check_for_polars(array)
+    _check_zones(array)
 
 
 def why_copied(array: Any, obj: Any) -> str:

@@ -30,7 +30,7 @@ def export(call: str, emit: Emit, obj: Any, copy: Copy, dtype: Any = None, devic
             if changed is not array:  # the change may copy whatever `copy` says
                 given, copy = unwrapped(changed), None
         return _export_once(given, call, emit, copy)
-    except (BufferError, TypeError, ValueError) as error:
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
         if not isinstance(error, TypeError) or sparse_library(obj) is None:
             raise hooks.advice.complete_refusal(error, obj, library)  # noqa: B904
     return hooks.sparse.export(obj, library)  # raises the error for libraries without sparse arrays
