@@ -16,13 +16,14 @@ VALUES = np.arange(12.0, dtype="f4").reshape(3, 4)
 def move_to(*arrays, xp):
     """Convert arrays to the namespace `xp`. Return None unchanged, and also sparse matrices if `xp` is NumPy."""
     unchanged = (type(None), sparse.sparray, sparse.spmatrix) if xp is np else type(None)
-    moved = tuple(x if isinstance(x, unchanged) else ah.like(x, xp, copy=None) for x in arrays)
+    device = ah.asarray(xp.zeros(1)).device
+    moved = tuple(x if isinstance(x, unchanged) else ah.convert(x, xp, copy=None, device=device) for x in arrays)
     return moved[0] if len(moved) == 1 else moved
 
 
 def convert_to_numpy(array):
     """Convert an array of any library to a NumPy array."""
-    return ah.like(array, np, copy=None)
+    return ah.as_numpy(array, copy=None, device="cpu")
 
 
 def move_beside(reference, *arrays):
@@ -61,7 +62,7 @@ TARGETS = ("numpy", "torch", "jax.numpy", "array_api_strict", "dpnp")
 def test_move_to_equals_scikit_learns_move_to(source, target):
     xp = pytest.importorskip(target)
     x = SOURCES[source]()
-    expected = np.array(ah.as_numpy(ah.asarray(x), copy=None))
+    expected = np.array(convert_to_numpy(x))
     result = move_to(x, xp=xp)
     assert type(result) is type(xp.asarray([1.0]))
     assert np.array_equal(ah.as_numpy(result, copy=None, device="cpu"), expected)

@@ -137,7 +137,7 @@ def test_failure_without_an_exception_raises_a_meaningful_error(code, words):
     lines = python(code, beside=__file__).splitlines()
     assert len(lines) == 3
     for line in lines:
-        assert re.match("(InterfaceError|BufferError): ", line) and re.search(words, line), line
+        assert re.match("(InterfaceError|Refusal): ", line) and re.search(words, line), line
 
 
 def test_error_for_a_released_memoryview_names_the_cause():
