@@ -36,7 +36,7 @@ from arrayhub.runtimes.cuda cimport (
 )
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PASSES_ON, Refusal, first_line, needed
+from arrayhub._core.errors import PASSES_ON, Refusal, first_line, needed, show
 
 
 cdef int _on_gpu = False        # whether the last array was on a GPU; if so, the GPU path is tried first
@@ -213,7 +213,10 @@ NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex
 def cast_array(array, dtype, /):
     """Return a jax array or a tracer with elements of `dtype`, or the array itself if its elements have this type."""
     import jax
+    import numpy
 
+    if not isinstance(dtype, numpy.dtype):
+        raise TypeError(f"dtype is {show(dtype)}; accepted: a NumPy dtype")
     if array.dtype == dtype:
         return array
     if dtype.kind in "iufc" and jax.dtypes.canonicalize_dtype(dtype) != dtype:
