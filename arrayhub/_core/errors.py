@@ -387,11 +387,3 @@ def needed(module: str, purpose: str) -> Any:
         return __import__(module)
     except ImportError as error:
         raise missing_library_error(module.partition(".")[0], purpose, error) from error
-
-
-def wider_dtype(dtype: np.dtype[Any]) -> str | None:
-    """Return the name of a NumPy dtype that represents all values of a short float or complex type, such as bfloat16.
-
-    Return None for other types.
-    """
-    return next((name for name in ("float32", "complex64") if np.can_cast(dtype, name)), None)

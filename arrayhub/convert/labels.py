@@ -42,11 +42,6 @@ def label_kind(cls: type) -> str | None:
     return next(filter(None, [_LABELLED.get((root_of(base), base.__name__)) for base in cls.__mro__]), None)
 
 
-def is_table(obj: Any) -> bool:
-    """Return whether an object is a DataFrame of pandas or polars, or a Table or RecordBatch of pyarrow."""
-    return label_kind(type(obj)) in TABLES
-
-
 def shape_of(obj: Any) -> tuple[int, ...]:
     if label_kind(type(obj)) == "table":
         return (obj.num_rows, obj.num_columns)

@@ -346,10 +346,10 @@ cdef inline bint is_plain(object value) noexcept:
 
 cdef object make_hashable(object value, str what, int depth):
     """Convert an argument to a hashable cache key of exact integers, strings and tuples."""
-    return value if is_plain(value) else frozen_slowly(value, what, depth)
+    return value if is_plain(value) else convert_to_hashable(value, what, depth)
 
 
-cdef object frozen_slowly(object value, str what, int depth):
+cdef object convert_to_hashable(object value, str what, int depth):
     axis = getattr(value, "__gt_axis_name__", None)     # GTScript's I, J, K
     if axis is not None or isinstance(value, str):
         return str.__str__(value) if axis is None else str(axis)    # `str` of an enumeration includes its class name
