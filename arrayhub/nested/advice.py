@@ -312,7 +312,7 @@ def _rows_of(obj: Any) -> Any:
             missing = np.asarray(column.isna())
             rows += [int(missing.argmax())] if missing.any() and missing.argmax() >= LOOKED_AT else []
     if len(rows) == LOOKED_AT:
-        return getattr(obj, "iloc", obj)[:LOOKED_AT]
+        return _first_of(obj)
     chosen = obj.iloc[rows] if hasattr(obj, "iloc") else obj[rows]
     has_range = type(getattr(obj, "index", None)).__name__ == "RangeIndex"  # which is not exported
     return chosen.reset_index(drop=True) if has_range else chosen
@@ -327,7 +327,12 @@ def _first_copied(obj: Any) -> Any:
         return asnested(obj[:LOOKED_AT] if obj.dtype.hasobject or masked else np.empty((0,) * obj.ndim, obj.dtype))
     if not is_awkward(obj) and not is_pandas(obj) and not hasattr(type(obj), "__arrow_array__"):
         return None
-    return asnested(getattr(obj, "iloc", obj)[:LOOKED_AT] if is_pandas(obj) else obj[:LOOKED_AT])
+    return asnested(_first_of(obj))
+
+
+def _first_of(obj: Any) -> Any:
+    """Return the first elements or rows of a pandas object."""
+    return getattr(obj, "iloc", obj)[:LOOKED_AT]
 
 
 def _first_rows(columns: dict[Any, Any]) -> Any:
@@ -813,7 +818,7 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -
     rules, array = EXPORT_RULES[consumer], source.array
     # with the Arrow type of the column, such as bool8
     if isinstance(array, USMArray) and not source.copied and is_column(obj) and array is not obj:
-        node = attempt(asnested, obj, copy=VIEW)[0]
+        node = attempt(asnested, _first_of(obj) if is_pandas(obj) else obj, copy=VIEW)[0]
         array = array if node is None else node
     if isinstance(array, USMArray) and array.ndim == 0:
         one = attempt(asarray, np.empty(0, array.dtype))[0]
@@ -840,35 +845,35 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -
 
 def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
     array = source.array
-    if isinstance(array, USMArray):
-        call = ""
-        for name in _casts(array):
-            check = EXPORT_RULES[consumer].check
-            if not find_obstacle(check, asarray(np.empty(0, name)), True, None) and (
-                array.ndim == 1 or find_obstacle(check, array[:0].reshape(-1), True, None)
-            ):
-                call = call_of(consumer, x, f"dtype={name!r}")
-                break
-        if call or issubclass(type(obj), USMArray):
-            return call
-    elif _cast_of_numbers(array, consumer):
-        return call_of(consumer, x, f"dtype={_cast_of_numbers(array, consumer)!r}")
-    elif str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
+    cast = _cast_for(array, consumer)
+    if cast or issubclass(type(obj), USMArray):
+        return cast and call_of(consumer, x, f"dtype={cast!r}")
+    if isinstance(array, NestedArray) and str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
         return call_of(consumer, f"arrayhub.as_arrow({x}).cast('float64')", "copy=True")
     if consumer != "arrow" and not find_obstacle(EXPORT_RULES["arrow"].check, array, True, obj):
         return call_of("arrow", x, *(("copy=True",) if source.copied or len(getattr(array, "chunks", "1")) > 1 else ()))
     return _call_without_library(obj, x)
 
 
-def _cast_of_numbers(array: Any, consumer: str) -> str:
-    """Return the type to which the numbers in nested data can be cast, if a library rejects only their type, or ""."""
-    facts, check = _facts_of(array), EXPORT_RULES[consumer].check
-    if facts.leaf != "numbers" or facts.dtype.kind in "mM" or any(node.extension is not None for node in _nodes(array)):
-        return ""
-    if not find_obstacle(check, asarray(np.empty(0, facts.dtype)), True, None):
-        return ""
-    casts = _casts(asarray(np.empty(0, facts.dtype)))
-    return next((name for name in casts if not find_obstacle(check, asarray(np.empty(0, name)), True, None)), "")
+def _cast_for(array: Any, consumer: str) -> str:
+    """Return the type to which numbers can be cast if a library of nested arrays rejects only their type, or ""."""
+
+    def is_rejected(numbers: Any) -> bool:
+        return bool(find_obstacle(EXPORT_RULES[consumer].check, numbers, True, None))
+
+    numbers = array
+    if isinstance(array, NestedArray):
+        facts = _facts_of(array)
+        if (
+            facts.leaf != "numbers"
+            or facts.dtype.kind in "mM"
+            or any(node.extension is not None for node in _nodes(array))
+        ):
+            return ""
+        numbers = asarray(np.empty(0, facts.dtype))
+    cast = next((name for name in _casts(numbers) if not is_rejected(asarray(np.empty(0, name)))), "")
+    by_type = not cast or (numbers is array and array.ndim == 1) or is_rejected(numbers[:0].reshape(-1))
+    return cast if by_type else ""  # otherwise the library rejects the dimensions or the lists
 
 
 def _note(array: Any, consumer: str) -> str:
