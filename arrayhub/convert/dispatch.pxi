@@ -4,7 +4,7 @@
 """
 
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy
 
@@ -454,7 +454,9 @@ cdef int check_value(object item, int level, dict seen) except -1:
 
         wrappers.refuse_missing(item)
         record = record_of(item)
-        if importer_of(record) != 0 or protocols_of(record):
+        # NumPy would convert a pandas.Timestamp like the datetime that it derives from, without nanoseconds.
+        is_derived_time = issubclass(cls, (datetime, timedelta)) and cls is not datetime and cls is not timedelta
+        if importer_of(record) != 0 or protocols_of(record) or is_derived_time:
             import_array(item, None)
     return 0
 

@@ -176,12 +176,15 @@ def test_lossy_values_raise(case):
 
 
 def test_pandas_times_are_not_truncated_to_microseconds():
-    """pandas Timestamps raise, because NumPy would convert them like datetime objects, without nanoseconds."""
+    """Times of pandas raise, because NumPy would convert them like those of datetime, without nanoseconds."""
     pandas = pytest.importorskip("pandas")
     when = pandas.Timestamp("2020-01-02T03:04:05.000000007")
     for value in (when, [when], [pandas.NaT], [datetime.datetime(2020, 1, 2), when]):
         with pytest.raises(TypeError, match="Timestamp|NaT"):
             put("M8[ns]", value, np.shape(value))
+    for value in (pandas.Timedelta(7), [pandas.Timedelta(7)]):
+        with pytest.raises(TypeError, match="Timedelta"):
+            put("m8[ns]", value, np.shape(value))
     assert put("M8[ns]", [when.to_datetime64()], 1)[0] == when.to_datetime64()
 
 
