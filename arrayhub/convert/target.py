@@ -157,7 +157,7 @@ class Target:
         array = obj if dtype is None else self._cast(obj, call, copy, dtype, None)
         if self.library == NESTED:
             return hooks.nested.asnested(array, copy=copy)
-        array = array_or_nested(array, copy)
+        array = import_dense_or_nested(array, copy)
         if copy is True and array is obj:
             array = asarray(array, copy=True)
         moves = copy is not False or issubclass(type(obj), VALUES)
@@ -176,7 +176,7 @@ class Target:
             except (BufferError, TypeError):  # the export raises the error
                 return obj
             return narrow_for_jax(array, f"{call}: jax without x64")
-        array = array_or_nested(obj, copy)
+        array = import_dense_or_nested(obj, copy)
         if isinstance(array, Tree) or array.dtype.kind in "SUT":
             kind = array.type if isinstance(array, Tree) else array.dtype
             raise TypeError(f"{call}: dtype is {show(dtype)}, but the elements are {kind}; accepted: dtype=None")
@@ -263,7 +263,7 @@ def _has_columns(obj: Any) -> bool:
     return _ndim(obj) == 2 or isinstance(get_names(obj), list)
 
 
-def array_or_nested(obj: Any, copy: Copy) -> Any:
+def import_dense_or_nested(obj: Any, copy: Copy) -> Any:
     """Import an object as a USMArray, or as a NestedArray if it is not dense."""
     if issubclass(type(obj), Tree):
         return obj
