@@ -137,7 +137,7 @@ def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
 
 def _check_zones(array: Any) -> None:
     """Raise Refusal for times in a time zone that polars does not know. Before polars is loaded, no zone is checked."""
-    polars = sys.modules.get("polars")
+    polars: Any = sys.modules.get("polars")
     for name, unit, zone in () if polars is None else _zones(array, "x"):
         try:
             polars.Series([], dtype=polars.Datetime("us", zone))
