@@ -437,6 +437,9 @@ cdef int check_level(object obj, int level, dict seen) except -1:
     return 0
 
 
+cdef frozenset PANDAS_MARKS = frozenset(("NAType", "NaTType"))      # names of the types of pandas.NA and pandas.NaT
+
+
 cdef int check_value(object item, int level, dict seen) except -1:
     """Check an element of a sequence that is nested in `level` other sequences."""
     cdef type cls = type(item)
@@ -450,9 +453,10 @@ cdef int check_value(object item, int level, dict seen) except -1:
     elif cls is not numpy.ndarray and not issubclass(cls, numpy.generic):
         numpy_library.refuse_mask(item)
         numpy_library.refuse_unit(item)
-        from arrayhub.libraries import wrappers
+        if cls.__name__ in PANDAS_MARKS:
+            from arrayhub.libraries import wrappers
 
-        wrappers.refuse_missing(item)
+            wrappers.refuse_missing(item)
         record = record_of(item)
         # NumPy would convert a pandas.Timestamp like the datetime that it derives from, without nanoseconds.
         is_derived_time = issubclass(cls, (datetime, timedelta)) and cls is not datetime and cls is not timedelta
