@@ -17,7 +17,7 @@ from arrayhub.capi.header cimport (
     PyUSMArrayDataType,
     PyUSMArrayRequest,
 )
-from arrayhub.capi.table cimport error_about, import_view, match, request
+from arrayhub.capi.table cimport add_name, error_about, import_view, match, request
 
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.inspection.datashape import TYPENUMS, parse_pattern
@@ -198,7 +198,7 @@ cdef class Request:
             r.name = <const char*> prefix
         cdef Descriptor a = request(obj, &r)
         if self.pattern is not None and not has_lengths(a, self.pattern):
-            raise error_about(&r, ValueError, obj, f"has shape {shape_tuple(a)}; accepted: {self.pattern}")
+            raise add_name(&r, error_about(ValueError, obj, f"has shape {shape_tuple(a)}; accepted: {self.pattern}"))
         return a
 
     def matches(self, obj, /):

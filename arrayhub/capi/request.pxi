@@ -70,7 +70,7 @@ cdef enum Misfit:
     STRIDES
     LAYOUT
 
-ctypedef Descriptor (*Importer)(object obj, object stream)
+ctypedef Descriptor (*Requester)(object obj, const PyUSMArrayRequest* r)
 
 
 cdef inline int check_given(PyObject* obj, str call) except -1:
@@ -80,9 +80,9 @@ cdef inline int check_given(PyObject* obj, str call) except -1:
 
 cdef extern from *:
     """
-    #define arrayhub_attempt_array(way, obj, stream) ((PyObject *)way(obj, stream))
+    #define arrayhub_attempt_request(function, obj, r) ((PyObject *)function(obj, r))
     """
-    PyObject* attempt "arrayhub_attempt_array"(Importer importer, object obj, PyObject* stream) noexcept
+    PyObject* attempt "arrayhub_attempt_request"(Requester function, object obj, const PyUSMArrayRequest* r) noexcept
 
 
 cdef int refuse_null(str call) except -1:
@@ -96,18 +96,20 @@ cdef int refuse_null(str call) except -1:
 
 
 cdef object request(object obj, const PyUSMArrayRequest* raw):
-    """Import `obj` as an array that meets a request (PyUSMArray_Request)."""
+    """Import `obj` as an array that meets a request (PyUSMArray_Request). Errors start with the name of the request."""
     check_given(<PyObject*> obj, "PyUSMArray_Request")
     cdef PyUSMArrayRequest storage
     cdef const PyUSMArrayRequest* r = checked_request(raw, &storage)
-    cdef PyObject* answer = attempt(import_array, obj, <PyObject*> None if r.stream == NULL else r.stream)
-    if answer == NULL:
-        return raise_named(r)
-    cdef Descriptor a = <Descriptor> take(answer)
+    cdef PyObject* answer = attempt(meet_request, obj, r)
+    return take(answer) if answer != NULL else raise_named(r)
+
+
+cdef Descriptor meet_request(object obj, const PyUSMArrayRequest* r):
+    cdef Descriptor a = import_array(obj, None if r.stream == NULL else <object> r.stream)
     if a.flags_ & COPIED:
         check_copy(a, obj, r)
     if not fits_plainly(a, r) and misfit(a, r) != FITS:
-        a = meet_request(a, obj, r)
+        a = copy_to_fit(a, obj, r)
     if a.device_.device_type != kDLCPU and host_is_to_read(a, r):
         host_ready(a)
     return a
@@ -322,29 +324,29 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
     if not import_copied(a, obj):
         return 0
     if r.flags & WRITEABLE:
-        raise error_about(r, TypeError, obj, "can only be imported as a copy, so writes would be lost; accepted: an array"
+        raise error_about(TypeError, obj, "can only be imported as a copy, so writes would be lost; accepted: an array"
                           " whose memory can be viewed, such as x = numpy.asarray(x)")
     if issubclass(type(obj), VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
         first = accepted_types(r).partition(" or ")[0]
         dtype = f", dtype={first!r}" if misfit(a, r) == TYPE and is_cast_of_kind(a, r) else ""
-        raise error_about(r, TypeError, obj, f"is not an array; accepted: an array, such as numpy.asarray(x{dtype})")
+        raise error_about(TypeError, obj, f"is not an array; accepted: an array, such as numpy.asarray(x{dtype})")
     return 0
 
 
-cdef Descriptor meet_request(Descriptor a, object obj, const PyUSMArrayRequest* r):
+cdef Descriptor copy_to_fit(Descriptor a, object obj, const PyUSMArrayRequest* r):
     """Make `a` meet a request with the copies that the request allows."""
     cdef int resolved = 0
     cdef Misfit wrong = misfit(a, r)
     while wrong != FITS:
-        if resolved >> <int> wrong & 1 or not may_copy_to_meet(a, obj, r, wrong):
+        if resolved >> <int> wrong & 1 or not may_resolve(a, obj, r, wrong):
             raise error_of(a, obj, r, wrong)
         resolved |= 1 << <int> wrong
-        a = copy_to_meet(a, obj, r, wrong)
+        a = resolve_misfit(a, obj, r, wrong)
         wrong = misfit(a, r)
     return a
 
 
-cdef bint may_copy_to_meet(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong) except -1:
+cdef bint may_resolve(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong) except -1:
     """Return whether a request allows the copy that resolves a misfit."""
     if r.flags & WRITEABLE:
         return False
@@ -422,7 +424,7 @@ cdef object range_error(object obj, const PyUSMArrayRequest* r):
             number = out_of_range(numbers, wanted)
             if number is not None:
                 number = number if type(number) is int else number.item()
-                return error_about(r, OverflowError, obj, f"holds {show(number)}, out of the range of {name_of_accepted(r, k)};"
+                return error_about(OverflowError, obj, f"holds {show(number)}, out of the range of {name_of_accepted(r, k)};"
                                    f" accepted: numbers in the range of {accepted_types(r)}")
     return None
 
@@ -441,29 +443,24 @@ cdef object dtype_of(const PyUSMArrayDataType* dtype):
     return None if row == NULL else dtypes.dtype_of(row)
 
 
-cdef Descriptor copy_to_meet(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
+cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
     """Make the copy that resolves a misfit, on the caller's stream."""
     stream = None if r.stream == NULL else <object> r.stream
-    try:
-        if wrong == TYPE:
-            if not host_readable(a) and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & <int> USM_ARRAY_ON_HOST:
-                a = transfer.to_host(a, stream=stream)
-            if is_built(a, obj, r):
-                return in_same_memory(numpy_library.copy_values_as(obj, target_type(a, obj, r)), a, r)
-            from arrayhub.array.casting import cast_checked
+    if wrong == TYPE:
+        if not host_readable(a) and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & <int> USM_ARRAY_ON_HOST:
+            a = transfer.to_host(a, stream=stream)
+        if is_built(a, obj, r):
+            return in_same_memory(numpy_library.copy_values_as(obj, target_type(a, obj, r)), a, r)
+        from arrayhub.array.casting import cast_checked
 
-            return cast_checked(a, target_type(a, obj, r), f"this {name_of_type(obj)}")
-        if wrong == MEMORY:
-            device = target_device(r)
-            return transfer.to_device(a, device, stream=stream_for(device, stream))
-        if wrong == BYTE_ORDER:
-            return in_same_memory(transfer.native(a), a, r)
-        fortran = r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS
-        return transfer.copy(a, order="F" if fortran else "C", stream=stream)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        raise named_error(r, error) from error
+        return cast_checked(a, target_type(a, obj, r), f"this {name_of_type(obj)}")
+    if wrong == MEMORY:
+        device = target_device(r)
+        return transfer.to_device(a, device, stream=stream_for(device, stream))
+    if wrong == BYTE_ORDER:
+        return in_same_memory(transfer.native(a), a, r)
+    fortran = r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS
+    return transfer.copy(a, order="F" if fortran else "C", stream=stream)
 
 
 cdef Descriptor in_same_memory(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
@@ -516,25 +513,25 @@ cdef object raise_named(const PyUSMArrayRequest* r):
     except Exception as error:
         if r.name == NULL:
             raise
-        raise named_error(r, error) from error
+        raise add_name(r, error) from error.__cause__
 
 
-cdef object named_error(const PyUSMArrayRequest* r, object error):
+cdef object add_name(const PyUSMArrayRequest* r, object error):
     """Return an exception of the same type with the argument's name as a prefix, or `error` itself if that fails."""
     if r.name != NULL and isinstance(error, (Refusal, InterfaceError)):
         return name_argument(error, (<bytes> r.name).decode("utf-8", "replace"))
     if r.name == NULL or len(error.args) != 1 or type(error.args[0]) is not str:
         return error
     try:
-        return type(error)(words_before(r) + error.args[0])
+        return type(error)(words_before(r) + error.args[0]).with_traceback(error.__traceback__)
     except PASSES_ON:
         raise
     except Exception:
         return error
 
 
-cdef object error_about(const PyUSMArrayRequest* r, type kind, object obj, str words):
-    return kind(f"{words_before(r)}this {name_of_type(obj)} {words}")
+cdef object error_about(type kind, object obj, str words):
+    return kind(f"this {name_of_type(obj)} {words}")
 
 
 cdef str name_of_type(object obj):
@@ -590,28 +587,28 @@ cdef str transfer_call(const PyUSMArrayRequest* r):
 cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
     """Return the error for a misfit, with the accepted values and a call that makes a suitable array."""
     if wrong == BYTE_ORDER:
-        return error_about(r, TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted:"
+        return error_about(TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted:"
                            " native byte order. Call arrayhub.asarray(x).native(), which copies")
     if wrong == TYPE:
         return type_error(a, obj, r)
     if wrong == SHARED_BYTES:
-        return error_about(r, TypeError, obj, f"has {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes;"
+        return error_about(TypeError, obj, f"has {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes;"
                            " accepted: elements of one or more bytes each")
     if wrong == RANK:
-        return error_about(r, ValueError, obj, f"has {dimensions(a.nd_)}, shape {shape_tuple(a)}; accepted:"
+        return error_about(ValueError, obj, f"has {dimensions(a.nd_)}, shape {shape_tuple(a)}; accepted:"
                            f" {accepted_ranks(r)}")
     if wrong == LENGTH:
         lengths = ", ".join(["any" if r.shape[k] == -1 else str(r.shape[k]) for k in range(r.max_nd)])
-        return error_about(r, ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")
+        return error_about(ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")
     if wrong == READ_ONLY:
-        return error_about(r, ValueError, obj, "is read-only; accepted: writable memory, such as arrayhub.asarray(x).copy()")
+        return error_about(ValueError, obj, "is read-only; accepted: writable memory, such as arrayhub.asarray(x).copy()")
     if wrong == MEMORY:
-        return error_about(r, BufferError, obj, f"is on {device_name(a)}; accepted: {accepted_memory(r)}. {transfer_call(r)},"
+        return error_about(BufferError, obj, f"is on {device_name(a)}; accepted: {accepted_memory(r)}. {transfer_call(r)},"
                            " which copies")
     if wrong == MISALIGNED:
-        return error_about(r, BufferError, obj, "has unaligned elements; call arrayhub.asarray(x).aligned(), which copies")
+        return error_about(BufferError, obj, "has unaligned elements; call arrayhub.asarray(x).aligned(), which copies")
     if wrong == STRIDES:
-        return error_about(r, BufferError, obj, f"has byte strides {stride_tuple(a)}, which are not multiples of its itemsize"
+        return error_about(BufferError, obj, f"has byte strides {stride_tuple(a)}, which are not multiples of its itemsize"
                            f" {a.itemsize_}; call arrayhub.asarray(x).copy()")
     return layout_error(a, obj, r)
 
@@ -624,13 +621,13 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
     accepted = accepted_types(r)
     words = f"has elements of {name_of_elements(a)}; accepted: {accepted}"
     if r.flags & WRITEABLE:
-        return error_about(r, TypeError, obj, words)
+        return error_about(TypeError, obj, words)
     first = accepted.partition(" or ")[0]
     if r.may & <int> USM_ARRAY_MAY_CAST:
-        return error_about(r, TypeError, obj, f"{words}, or a type of the same or a lower kind (bool, integer, real, complex)")
+        return error_about(TypeError, obj, f"{words}, or a type of the same or a lower kind (bool, integer, real, complex)")
     if not is_cast_of_kind(a, r):      # asarray(dtype=) would change the kind or raise, so do not suggest it
-        return error_about(r, TypeError, obj, words)
-    return error_about(r, TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
+        return error_about(TypeError, obj, words)
+    return error_about(TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
 
 
 cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
@@ -649,6 +646,6 @@ cdef object layout_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
     order = "F" if r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS else "C"
     wanted = "contiguous in both orders" if both else f"{order}-contiguous"
     return error_about(
-        r, BufferError, obj, f"is not {wanted}: shape {shape_tuple(a)} with byte strides"
+        BufferError, obj, f"is not {wanted}: shape {shape_tuple(a)} with byte strides"
         f" {None if a.byte_strides_ == NULL else stride_tuple(a)}; call arrayhub.asarray(x).copy(order={order!r})"
     )

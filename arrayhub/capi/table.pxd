@@ -6,4 +6,5 @@ from arrayhub.capi.header cimport PyUSMArrayRequest
 cdef object request(object obj, const PyUSMArrayRequest* raw)
 cdef int match(object array, const PyUSMArrayRequest* raw) noexcept
 cdef Descriptor import_view(object obj)
-cdef object error_about(const PyUSMArrayRequest* r, type kind, object obj, str words)
+cdef object add_name(const PyUSMArrayRequest* r, object error)
+cdef object error_about(type kind, object obj, str words)

@@ -94,7 +94,7 @@ PRODUCERS: dict[str, Callable[[Any], dict[str, Any]]] = {
 def make_producers() -> Iterator[tuple[str, Any]]:
     """Yield example arrays of Python, NumPy and each installed library, in host memory and on the available devices."""
     yield "numpy array", VALUES
-    yield "numpy a[::-1]", np.arange(11, -1, -1, "f4")[::-1]
+    yield "numpy a[::-1]", np.arange(11, -1, -1, dtype="f4")[::-1]
     yield "bytes", bytes(range(12))
     yield "bytearray", bytearray(range(12))
     yield "array.array", array.array("f", range(12))
