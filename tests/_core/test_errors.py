@@ -217,7 +217,7 @@ REPORTERS = {
     ("adapters/dlpack.pyx", "error_texts"),
     ("cli.py", None),
     ("convert/dispatch.pxi", "parse_registered"),
-    ("convert/functions.pyx", "emitted"),
+    ("convert/functions.pyx", "call_emit"),
     ("examples/demo.py", None),
     ("inspection/explain.py", None),
     ("inspection/probe.py", None),
