@@ -1,5 +1,9 @@
 """Table of the node kinds of a NestedArray. The kind of a node determines the layout of its elements.
 
+Arrow's other types (list views, run-end encoded arrays, unions, decimals, intervals and null) are one kind, "opaque". An opaque
+node stores the buffers and children of Arrow's layout. It is sliced, moved, pickled and exported like other nodes. Its elements
+are converted by `nested/opaque`.
+
 Other modules do not compare kinds. They test a property, with ``tree.has(node, VIEWS)`` in Cython or ``kind_of(node).views`` in
 Python, or define a table with `per_kind`. `per_kind` checks on import that the table has a row for each kind.
 
@@ -10,16 +14,13 @@ from types import SimpleNamespace
 
 from arrayhub._core.errors import show
 
-# Texts of the column `refusal`. For the kinds with the property NUMBERS, `adapters/arrow` writes the text, which depends on the
-# format of the numbers. The texts are bytes because Cython converts bytes to `const char*`.
+# Texts of the column `refusal`. For the kinds with the property NUMBERS or FOREIGN, `adapters/arrow` writes the text, which
+# depends on the format. The texts are bytes because Cython converts bytes to `const char*`.
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
 cdef const char* _BINARY = b"has byte strings; call arrayhub.asnested(x)"
 cdef const char* _LENGTHS = \
     b"has lists, which may have different lengths; call arrayhub.asnested(x), or arrayhub.asnested(x).to_dense() if all rows" \
     b" are equally long"
-cdef const char* _LIST_VIEWS = \
-    b"has list views, which may have different lengths; call arrayhub.asnested(x), or" \
-    b" arrayhub.asnested(x).to_dense(copy=True) if all rows are equally long"
 cdef const char* _ROWS = b"has fixed-size lists whose elements do not form a dense array; call arrayhub.asnested(x)"
 cdef const char* _PACKED = \
     b"packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them"
@@ -27,11 +28,6 @@ cdef const char* _COLUMNS = \
     b"has columns; pass copy=True, which makes a matrix of them, or call arrayhub.asnested(x), or pass one column"
 cdef const char* _ENCODED = \
     b"is dictionary-encoded; call arrayhub.asnested(x), or use arrayhub.asnested(x).indices, the indices as an array"
-cdef const char* _REPEATED = \
-    b"is run-end encoded; call arrayhub.asnested(x).to_dense(copy=True), which repeats the elements"
-cdef const char* _ABSENT = \
-    b"has the type null, without values; call arrayhub.asnested(x).fill_null(value), which creates values"
-cdef const char* _MIXED = b"has elements of several types; use arrayhub.asnested(x).children, which have one type each"
 
 cdef const char* _CHUNKS = \
     b"has several chunks; pass copy=True, which concatenates them, or use arrayhub.asnested(x).chunks"
@@ -41,7 +37,6 @@ NODE_KINDS[:] = [
     NodeKind(b"flat",         NUMBERS,                   2,       0,        NULL),
     NodeKind(b"bits",         BIT_PACKED,                2,       0,        _PACKED),
     NodeKind(b"list",         LISTS | ENDS,              2,       1,        _LENGTHS),
-    NodeKind(b"list_view",    LISTS | SIZES,             3,       1,        _LIST_VIEWS),
     NodeKind(b"regular",      LISTS | WIDTH,             1,       1,        _ROWS),
     NodeKind(b"string",       CHARACTERS | UTF8 | ENDS,  3,       0,        _STRINGS),
     NodeKind(b"bytes",        CHARACTERS | ENDS,         3,       0,        _BINARY),
@@ -49,12 +44,8 @@ NODE_KINDS[:] = [
     NodeKind(b"bytes_view",   CHARACTERS | VIEWS,        ANY,     0,        _BINARY),
     NodeKind(b"record",       FIELDS,                    1,       ANY,      _COLUMNS),
     NodeKind(b"categorical",  INDICES,                   2,       0,        _ENCODED),
-    NodeKind(b"union",        TYPES | NO_BITMAP,         2,       ANY,      _MIXED),
     NodeKind(b"chunked",      CHUNKS,                    0,       0,        _CHUNKS),      # not an ArrowArray
-    NodeKind(b"decimal",      NUMBERS,                   2,       0,        NULL),
-    NodeKind(b"interval",     NUMBERS,                   2,       0,        NULL),
-    NodeKind(b"run_end",      RUNS | NO_BITMAP,          0,       2,        _REPEATED),
-    NodeKind(b"null",         ALL_MISSING | NO_BITMAP,   0,       0,        _ABSENT),
+    NodeKind(b"opaque",       FOREIGN,                   ANY,     ANY,      NULL),
 ]
 
 
@@ -65,11 +56,8 @@ cdef object _row(int number):
     ``content``.
     """
     cdef int properties = NODE_KINDS[number].properties
-    structure = [name for name, needing in (("offsets", ENDS | SIZES | TYPES), ("sizes", SIZES), ("indices", INDICES),
-                                            ("type_codes", TYPES), ("run_ends", RUNS))
-                 if properties & needing]
     return SimpleNamespace(
-        structure=tuple(structure),
+        structure=tuple([name for name, property in (("offsets", ENDS), ("indices", INDICES)) if properties & property]),
         numbers=properties & NUMBERS != 0,
         packed=properties & BIT_PACKED != 0,
         lists=properties & LISTS != 0,
@@ -77,16 +65,13 @@ cdef object _row(int number):
         utf8=properties & UTF8 != 0,
         views=properties & VIEWS != 0,
         fields=properties & FIELDS != 0,
-        types=properties & TYPES != 0,
-        runs=properties & RUNS != 0,
-        all_missing=properties & ALL_MISSING != 0,
-        named=properties & (FIELDS | TYPES) != 0,      # has `field_names` and `children`
+        opaque=properties & FOREIGN != 0,
+        named=properties & (FIELDS | FOREIGN) != 0,      # has `field_names` and `children`
         indices=properties & INDICES != 0,
         ends=properties & ENDS != 0,
-        sizes=properties & SIZES != 0,
         width=properties & WIDTH != 0,
         chunks=properties & CHUNKS != 0,
-        over_nodes=properties & (LISTS | FIELDS | INDICES | TYPES | CHUNKS | RUNS) != 0,      # has child nodes
+        over_nodes=properties & (LISTS | FIELDS | INDICES | CHUNKS | FOREIGN) != 0,      # has child nodes
     )
 
 

@@ -9,7 +9,6 @@ cdef enum Kind:
     FLAT
     BITS
     LIST
-    LIST_VIEW
     REGULAR
     STRING
     BYTES
@@ -17,12 +16,8 @@ cdef enum Kind:
     BYTES_VIEW
     RECORD
     CATEGORICAL
-    UNION
     CHUNKED
-    DECIMAL
-    INTERVAL
-    RUN_END
-    NULLS
+    OPAQUE
     KINDS
 
 cdef enum Property:
@@ -35,13 +30,9 @@ cdef enum Property:
     FIELDS = 1 << 6         # `parts` has one array for each field in `names`
     INDICES = 1 << 7        # `indices` has one index into `content` for each element
     ENDS = 1 << 8           # element i is content[offsets[i] : offsets[i + 1]]
-    SIZES = 1 << 9          # element i is content[offsets[i] : offsets[i] + sizes[i]]
-    WIDTH = 1 << 10         # element i is content[i * width : (i + 1) * width]
-    TYPES = 1 << 11         # `indices` selects one of `parts` for each element, by the codes in `meaning`
-    NO_BITMAP = 1 << 12     # the node does not have a validity bitmap
-    CHUNKS = 1 << 13        # the node is the concatenation of the Trees in `parts`; possible only for the outermost node
-    RUNS = 1 << 14          # content[k] is the value of all elements of run k, which ends before element offsets[k] - skip
-    ALL_MISSING = 1 << 15   # every element is missing, without memory
+    WIDTH = 1 << 9          # element i is content[i * width : (i + 1) * width]
+    CHUNKS = 1 << 10        # the node is the concatenation of the Trees in `parts`; possible only for the outermost node
+    FOREIGN = 1 << 11       # `buffers` and `parts` are the buffers and children of the Arrow format `meaning`
 
 cdef enum:
     ANY = -1
@@ -49,8 +40,8 @@ cdef enum:
 cdef struct NodeKind:
     const char* name
     int properties          # bits of `Property`
-    int buffers             # number of buffers in Arrow (one less for a sparse union); ANY: 3, plus the character buffers
-    int children            # number of children in Arrow; ANY: one for each field
+    int buffers             # number of buffers in Arrow; ANY: 3, plus the character buffers; FOREIGN: see `adapters/arrow/format`
+    int children            # number of children in Arrow; ANY: one for each field; FOREIGN: see `adapters/arrow/format`
     const char* refusal     # why the node is not a dense array, and the call to use instead
 
 cdef NodeKind[<int> KINDS] NODE_KINDS
@@ -66,17 +57,17 @@ cdef class Tree:
     cdef bint checked              # whether offsets, sizes, views and indices were validated
     cdef Py_ssize_t length         # elements of this node
     cdef Py_ssize_t width          # WIDTH: number of elements of `content` per element
-    cdef Py_ssize_t skip           # RUNS: number of elements that the runs contain before the first element of the node
-    cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
+    cdef Py_ssize_t skip           # FOREIGN, run-end encoded: elements that the runs contain before the first element
+    cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED; equals `length` for Arrow's type null
     cdef Py_ssize_t bit            # number of bits before the first element in `validity`, and in BIT_PACKED `content`
-    cdef Descriptor validity       # bitmap, least significant bit first; None without missing elements, and for NO_BITMAP
-    cdef Descriptor offsets        # SIZES, TYPES: one per element; ENDS: one more than elements; RUNS: the end of each run
-    cdef Descriptor sizes          # SIZES
-    cdef Descriptor indices        # INDICES: index of each element; TYPES: type code of each element, as int8
-    cdef object content            # a Descriptor or a Tree; FIELDS, TYPES, CHUNKS, ALL_MISSING: None
-    cdef tuple parts               # FIELDS, TYPES: Descriptors or Trees; VIEWS: Descriptors of bytes; CHUNKS: Trees
-    cdef tuple names               # FIELDS, TYPES: str
-    cdef str meaning               # Arrow's format, if the parts do not determine it (a time zone, type codes); or None
+    cdef Descriptor validity       # bitmap, least significant bit first; None without missing elements
+    cdef Descriptor offsets        # ENDS: one more than elements
+    cdef Descriptor indices        # INDICES: index of each element
+    cdef object content            # a Descriptor or a Tree; FIELDS, FOREIGN, CHUNKS: None
+    cdef tuple buffers             # FOREIGN: Descriptors with one item for each element, without the bitmap
+    cdef tuple parts               # FIELDS, FOREIGN: Descriptors or Trees; VIEWS: Descriptors of bytes; CHUNKS: Trees
+    cdef tuple names               # FIELDS, FOREIGN: str
+    cdef str meaning               # Arrow's format, if the parts do not determine it (such as a time zone); or None
     cdef bytes starts              # CHUNKS: index of the first element of each chunk, as int64; else None
     cdef tuple field               # flags and metadata of the node in Arrow's schema; or None
     cdef object name               # name of the column (hashable) or None; set only in the outermost node and its chunks
@@ -97,9 +88,7 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop)
 cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop)
 cdef Py_ssize_t count_nulls(Tree t) except -1
 cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil
-cdef int codes_of(str text, Py_ssize_t count, short* positions) except -1
 cdef bint is_sliced_with(Tree t) noexcept
-cdef Py_ssize_t run_of(Tree t, Py_ssize_t i) noexcept
 cdef int check_tree(Tree t) except -1
 cdef int check_again(Tree t) except -1
 cdef int check_below(object node) except -1
@@ -121,7 +110,7 @@ cdef inline bint bit_at(const uint8_t* bits, Py_ssize_t k) noexcept nogil:
 cdef inline bint is_missing(Tree t, Py_ssize_t i) noexcept nogil:
     """Return whether element `i` is missing. The host must be able to read the bitmap."""
     if t.validity is None:
-        return has(t, ALL_MISSING)
+        return t.nulls > 0      # Arrow's type null
     return not bit_at(<const uint8_t*> t.validity.data_, t.bit + i)
 
 

@@ -60,24 +60,6 @@ cdef extern from *:
         }
     ARRAYHUB_NEVER_FALL(arrayhub_never_fall_32, int)
     ARRAYHUB_NEVER_FALL(arrayhub_never_fall_64, long long)
-    /* Return whether n list views lie within `end` elements. Unsigned sums of nonnegative values do not wrap. */
-    #define ARRAYHUB_RUNS_INSIDE(name, type)                                                                           \
-        ARRAYHUB_VECTORIZED                                                                                            \
-        static int name(const char *starts, const char *sizes, Py_ssize_t n, Py_ssize_t end) {                         \
-            unsigned type most = 0;                                                                                    \
-            type signs = 0;                                                                                            \
-            for (Py_ssize_t k = 0; k < n; k++) {                                                                       \
-                type start, size;                                                                                      \
-                memcpy(&start, starts + k * sizeof(type), sizeof(type));                                               \
-                memcpy(&size, sizes + k * sizeof(type), sizeof(type));                                                 \
-                unsigned type stop = (unsigned type)start + (unsigned type)size;                                       \
-                signs |= start | size;                                                                                 \
-                most = stop > most ? stop : most;                                                                      \
-            }                                                                                                          \
-            return signs >= 0 && most <= (unsigned long long)end;                                                      \
-        }
-    ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_32, int)
-    ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_64, long long)
     /* Return whether n integers are from 0 to `end` - 1. The integers are read as unsigned, so negative values are large. */
     #define ARRAYHUB_BELOW(type)                                                                                       \
         {                                                                                                              \
@@ -98,8 +80,6 @@ cdef extern from *:
         }
     }
     """
-    bint arrayhub_runs_inside_32(const char* starts, const char* sizes, Py_ssize_t n, Py_ssize_t end) noexcept nogil
-    bint arrayhub_runs_inside_64(const char* starts, const char* sizes, Py_ssize_t n, Py_ssize_t end) noexcept nogil
     bint arrayhub_all_below(const char* data, Py_ssize_t n, int size, bint is_signed, Py_ssize_t end) noexcept nogil
     Py_ssize_t arrayhub_count_bits(const uint8_t* bits, Py_ssize_t first, Py_ssize_t n) noexcept nogil
     bint arrayhub_never_fall_32(const char* data, Py_ssize_t n) noexcept nogil
@@ -181,7 +161,7 @@ cdef Tree same_node(Tree t):
     """Return a new node with the attributes of `t`, which must not be chunked."""
     cdef Tree same = new_tree(t.kind, t.length)
     same.checked, same.width, same.nulls, same.bit = t.checked, t.width, t.nulls, t.bit
-    same.validity, same.offsets, same.sizes, same.indices = t.validity, t.offsets, t.sizes, t.indices
+    same.validity, same.offsets, same.buffers, same.indices = t.validity, t.offsets, t.buffers, t.indices
     same.skip, same.field, same.child_fields, same.name = t.skip, t.field, t.child_fields, t.name
     same.content, same.parts, same.names, same.meaning = t.content, t.parts, t.names, t.meaning
     return same
@@ -197,7 +177,7 @@ cdef Py_ssize_t length_of(object node) except -1:
 cdef Descriptor first_array(object node):
     """Return one of the arrays of a node, preferably one that contains elements, or None if the node does not have arrays.
 
-    A null array does not have arrays, and neither does a record without fields and without a bitmap.
+    An array of Arrow's type null does not have arrays, and neither does a record without fields and without a bitmap.
 
     The result represents the device of the node, because all arrays of a node are on one device.
     """
@@ -210,11 +190,13 @@ cdef Descriptor first_array(object node):
         found = first_array(t.content)
         if found is not None:
             return found
-    if has(t, FIELDS | TYPES | CHUNKS):
+    if has(t, FIELDS | FOREIGN | CHUNKS):
         for part in t.parts:
             found = first_array(part)
             if found is not None:
                 return found
+    if t.buffers:
+        return <Descriptor> t.buffers[0]
     if t.offsets is not None:
         return t.offsets
     return t.indices if t.indices is not None else t.validity
@@ -230,10 +212,11 @@ cdef int visit_arrays(object node, Visit visit, void* argument) except -1:
         visit(t.validity, argument)
     if t.offsets is not None:
         visit(t.offsets, argument)
-    if t.sizes is not None:
-        visit(t.sizes, argument)
     if t.indices is not None:
         visit(t.indices, argument)
+    if t.buffers is not None:
+        for buffer in t.buffers:
+            visit(<Descriptor> buffer, argument)
     if t.content is not None:
         visit_arrays(t.content, visit, argument)
     if t.parts is not None:
@@ -272,16 +255,16 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
         return chunks_between(t, start, stop)
     part = same_node(t)
     part.length = stop - start
-    part.nulls = 0 if t.validity is None or t.nulls == 0 else UNCOUNTED
+    part.nulls = 0 if t.nulls == 0 else part.length if t.validity is None else UNCOUNTED
     part.bit += start
-    if has(t, RUNS):
-        part.skip += start
-    elif t.offsets is not None:
-        part.offsets = bytes_part(t.offsets, start, stop + 1 if has(t, ENDS) else stop)
-    if t.sizes is not None:
-        part.sizes = bytes_part(t.sizes, start, stop)
+    if t.offsets is not None:
+        part.offsets = bytes_part(t.offsets, start, stop + 1)
     if t.indices is not None:
         part.indices = bytes_part(t.indices, start, stop)
+    if t.buffers is not None:
+        part.buffers = tuple([bytes_part(buffer, start, stop) for buffer in t.buffers])
+    if has(t, FOREIGN) and t.meaning == "+r":
+        part.skip += start
     if has(t, NUMBERS | VIEWS):
         part.content = bytes_part(<Descriptor> t.content, start, stop)
     elif has(t, WIDTH):
@@ -293,7 +276,7 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
 
 cdef bint is_sliced_with(Tree t) noexcept:
     """Return whether each part has one element for each element of the node, as in records and sparse unions."""
-    return has(t, FIELDS) or (has(t, TYPES) and t.offsets is None)
+    return has(t, FIELDS) or (has(t, FOREIGN) and t.meaning.startswith("+us:"))
 
 
 cdef Tree chunks_between(Tree t, Py_ssize_t start, Py_ssize_t stop):
@@ -349,7 +332,7 @@ cdef Py_ssize_t count_nulls(Tree t) except -1:
             t.nulls = total
         return t.nulls
     if t.validity is None:
-        return t.length if has(t, ALL_MISSING) else 0
+        return max(t.nulls, 0)
     if t.nulls == UNCOUNTED:
         wait_for(t.validity, "validity")
         t.nulls = t.length - arrayhub_count_bits(<const uint8_t*> t.validity.data_, t.bit, t.length)
@@ -357,7 +340,7 @@ cdef Py_ssize_t count_nulls(Tree t) except -1:
 
 
 cdef int check_tree(Tree t) except -1:
-    """Validate that the offsets, sizes, views, indices, type codes or run ends of a node are within bounds.
+    """Validate that the offsets, views and indices of a node, or those in the buffers of an opaque node, are within bounds.
 
     A node that was validated before is not validated again, except a chunked node: `check_again` is called for its chunks.
 
@@ -376,16 +359,12 @@ cdef int check_tree(Tree t) except -1:
         return 0
     if has(t, ENDS):
         check_offsets(t)
-    elif has(t, SIZES):
-        check_list_views(t)
     elif has(t, VIEWS):
         check_views(t)
     elif has(t, INDICES):
         check_indices(t)
-    elif has(t, TYPES):
-        check_types(t)
-    elif has(t, RUNS):
-        check_runs(t)
+    elif has(t, FOREIGN):
+        check_opaque(t)
     if t.validity is not None:
         wait_for(t.validity, "validity")
     t.checked = True
@@ -397,9 +376,10 @@ cdef int check_again(Tree t) except -1:
 
     Call this function before code that does not check indices reads the node.
     """
-    if may_change(t.validity) or may_change(t.offsets) or may_change(t.sizes) or may_change(t.indices) \
-            or may_change(views_of(t)):
+    if may_change(t.validity) or may_change(t.offsets) or may_change(t.indices) or may_change(views_of(t)):
         t.checked = False
+    for buffer in t.buffers or ():
+        t.checked = t.checked and not may_change(<Descriptor> buffer)
     return check_tree(t)
 
 
@@ -411,7 +391,7 @@ cdef int check_below(object node) except -1:
     if not has(t, CHUNKS) and is_followed_on_host(t):
         check_again(t)
     check_below(t.content)
-    if has(t, FIELDS | TYPES | CHUNKS):
+    if has(t, FIELDS | FOREIGN | CHUNKS):
         for part in t.parts:
             check_below(part)
     return 0
@@ -431,12 +411,13 @@ cdef inline bint is_readable(Descriptor a) noexcept:
 
 cdef bint is_followed_on_host(Tree t) noexcept:
     """Return whether the host can read all memory that `check_tree` reads for a node."""
-    if not (is_readable(t.validity) and is_readable(t.offsets) and is_readable(t.sizes) and is_readable(t.indices)):
+    if not (is_readable(t.validity) and is_readable(t.offsets) and is_readable(t.indices)):
         return False
-    if has(t, VIEWS):
-        for part in t.parts:
-            if not host_readable(<Descriptor> part):
-                return False
+    for buffer in t.parts if has(t, VIEWS) else t.buffers or ():
+        if not host_readable(<Descriptor> buffer):
+            return False
+    if has(t, FOREIGN) and t.meaning == "+r":
+        return is_readable(t.parts[0])
     return is_readable(views_of(t))
 
 
@@ -449,7 +430,8 @@ cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
 
 cdef object false_field_error(Tree t, str field, object value, str accepted):
     """Return the error about a field of a node."""
-    return interface_error("Arrow", f"{NODE_KINDS[t.kind].name.decode()} array's {field}", value, accepted)
+    name = repr(t.meaning) if has(t, FOREIGN) else NODE_KINDS[t.kind].name.decode()
+    return interface_error("Arrow", f"{name} array's {field}", value, accepted)
 
 
 cdef int check_offsets(Tree t) except -1:
@@ -468,23 +450,6 @@ cdef int check_offsets(Tree t) except -1:
     if first < 0 or last > end:
         raise false_field_error(t, f"offsets[{0 if first < 0 else t.length}]", first if first < 0 else last,
                                 f"0 to {end}, the length of the content")
-    return 0
-
-
-cdef int check_list_views(Tree t) except -1:
-    cdef Py_ssize_t k, start, size, end = length_of(t.content)
-    wait_for(t.offsets, "offsets")
-    wait_for(t.sizes, "sizes")
-    cdef const char* starts = t.offsets.data_
-    cdef const char* sizes = t.sizes.data_
-    cdef bint inside = arrayhub_runs_inside_32(starts, sizes, t.length, end) if t.offsets.itemsize_ == 4 else \
-        arrayhub_runs_inside_64(starts, sizes, t.length, end)
-    for k in range(0 if inside else t.length):
-        start = integer_at(t.offsets.data_, t.offsets.itemsize_, k)
-        size = integer_at(t.sizes.data_, t.sizes.itemsize_, k)
-        if start < 0 or size < 0 or start > end or size > end - start:
-            raise false_field_error(t, f"(offsets[{k}], sizes[{k}])", (start, size),
-                                    f"nonnegative integers whose sum is at most {end}, the length of the content")
     return 0
 
 
@@ -532,75 +497,82 @@ cdef int check_indices(Tree t) except -1:
     return 0
 
 
-cdef int codes_of(str text, Py_ssize_t count, short* positions) except -1:
-    """Parse the type codes of a union's format, such as ``+ud:0,5``, for `count` children.
+cdef int check_opaque(Tree t) except -1:
+    """Validate the offsets and sizes of list views, the type codes and offsets of unions, and run ends."""
+    for buffer in t.buffers:
+        wait_for(<Descriptor> buffer, "buffers")
+    if t.meaning.startswith("+v"):
+        check_list_views(t)
+    elif t.meaning.startswith("+u"):
+        check_types(t)
+    elif t.meaning == "+r":
+        check_runs(t)
+    return 0
 
-    For each code from 0 to 127, set ``positions[code]`` to the index of the child with this code, or to -1.
-    """
-    cdef Py_ssize_t k
+
+cdef int check_list_views(Tree t) except -1:
+    cdef Py_ssize_t k, start, size, end = length_of(t.parts[0])
+    cdef Descriptor starts, sizes
+    starts, sizes = t.buffers
+    for k in range(t.length):
+        start = integer_at(starts.data_, starts.itemsize_, k)
+        size = integer_at(sizes.data_, sizes.itemsize_, k)
+        if start < 0 or size < 0 or start > end or size > end - start:
+            raise false_field_error(t, f"(offsets[{k}], sizes[{k}])", (start, size),
+                                    f"nonnegative integers whose sum is at most {end}, the length of the content")
+    return 0
+
+
+def union_codes(str text not None, Py_ssize_t count):
+    """Return the type code of each of `count` children of a union with a format such as ``+ud:0,5``."""
     cdef list codes = text[4:].split(",") if text[4:] else []
-    for k in range(128):
-        positions[k] = -1
     if len(codes) != count:
         raise interface_error("Arrow", "format", text, f"a type code for each of the {count} children")
-    for k in range(count):
-        code = codes[k]
-        if not code.isascii() or not code.isdigit() or len(code) > 3 or int(code) > 127 or positions[<int> int(code)] >= 0:
-            raise interface_error("Arrow", "format", text, "type codes from 0 to 127, each once")
-        positions[<int> int(code)] = <short> k
-    return 0
+    if not all([code.isascii() and code.isdigit() and len(code) <= 3 and int(code) <= 127 for code in codes]) \
+            or len(set(map(int, codes))) != count:
+        raise interface_error("Arrow", "format", text, "type codes from 0 to 127, each once")
+    return list(map(int, codes))
 
 
 cdef int check_types(Tree t) except -1:
     """Validate the type codes of a union, and the offsets of a dense union."""
-    cdef short positions[128]
-    cdef Py_ssize_t lengths[128]
+    cdef Py_ssize_t[128] lengths
     cdef Py_ssize_t k, offset
     cdef int code
-    codes_of(t.meaning, len(t.parts), positions)
-    wait_for(t.indices, "type_codes")
-    for k in range(len(t.parts)):
-        lengths[k] = length_of(t.parts[k])
-    if t.offsets is not None:
-        wait_for(t.offsets, "offsets")
+    cdef Descriptor codes = <Descriptor> t.buffers[0], offsets = None
+    if not is_sliced_with(t):
+        offsets = <Descriptor> t.buffers[1]
+    for k in range(128):
+        lengths[k] = -1
+    for known, child in zip(union_codes(t.meaning, len(t.parts)), t.parts):
+        lengths[<int> known] = length_of(child)
     for k in range(t.length):
-        code = (<signed char*> t.indices.data_)[k]
-        if code < 0 or positions[code] < 0:
+        code = (<signed char*> codes.data_)[k]
+        if code < 0 or lengths[code] < 0:
             raise false_field_error(t, f"type_codes[{k}]", code, f"one of the codes in {t.meaning}")
-        if t.offsets is not None:
-            offset = integer_at(t.offsets.data_, t.offsets.itemsize_, k)
-            if offset < 0 or offset >= lengths[positions[code]]:
+        if offsets is not None:
+            offset = integer_at(offsets.data_, offsets.itemsize_, k)
+            if offset < 0 or offset >= lengths[code]:
                 raise false_field_error(t, f"offsets[{k}]", offset,
-                                        f"0 to {lengths[positions[code]] - 1}, within child {positions[code]}")
+                                        f"0 to {lengths[code] - 1}, within the child with type code {code}")
     return 0
 
 
 cdef int check_runs(Tree t) except -1:
     """Validate that each run has a value, that run ends increase, and that the last run reaches the last element."""
-    cdef Py_ssize_t k, end, last = 0, runs = t.offsets.shape_[0]
-    wait_for(t.offsets, "run_ends")
-    if length_of(t.content) < runs:
-        raise false_field_error(t, "values", f"{length_of(t.content)} elements", f"{runs} or more, one for each run")
+    cdef Descriptor ends = <Descriptor> t.parts[0]
+    cdef Py_ssize_t k, end, last = 0, runs = ends.shape_[0]
+    wait_for(ends, "run_ends")
+    if length_of(t.parts[1]) < runs:
+        raise false_field_error(t, "values", f"{length_of(t.parts[1])} elements", f"{runs} or more, one for each run")
     for k in range(runs):
-        end = index_at(t.offsets, k)
+        end = index_at(ends, k)
         if end <= last:
             raise false_field_error(t, f"run_ends[{k}]", end, f"more than {last}, because run ends must increase")
         last = end
     if t.length and (t.skip > last or t.length > last - t.skip):
         raise false_field_error(t, f"run_ends[{runs - 1}]", last, f"{t.skip + t.length} or more, for the last element")
     return 0
-
-
-cdef Py_ssize_t run_of(Tree t, Py_ssize_t i) noexcept:
-    """Return the index of the run that contains element `i`, by bisection. The run ends must have been validated."""
-    cdef Py_ssize_t low = 0, high = t.offsets.shape_[0] - 1, middle
-    while low < high:
-        middle = (low + high) >> 1
-        if index_at(t.offsets, middle) > t.skip + i:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil:

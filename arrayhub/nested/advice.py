@@ -58,10 +58,10 @@ from arrayhub.nested import matrix
 from arrayhub.nested.array import NestedArray
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
-from arrayhub.nested.concatenate import is_in_order
 from arrayhub.nested.conform import is_days
 from arrayhub.nested.export import EXPORT_RULES, NESTED_CONSUMERS
 from arrayhub.nested.from_awkward import is_awkward
+from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
 from arrayhub.nested.to_device import offsets_on_host
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
@@ -533,16 +533,24 @@ def _facts_of(node: Any) -> _Facts:
         return _Facts("records", missing=missing or any(_facts_of(field).missing for field in node.children))
     if kind.indices:
         return _Facts("categories", missing=missing)
-    if kind.types or kind.all_missing:
-        return _Facts("other", missing=True)
+    if is_run_end(node):
+        facts = _facts_of(node.children[1])
+        facts.change = "repeats the element of each run"
+        facts.leaf = facts.leaf if facts.leaf == "numbers" else "other"
+        return facts
+    if is_list_view(node):
+        facts = _facts_of(node.children[0])
+        facts.lists, facts.missing_rows = facts.lists + 1, facts.missing_rows | missing
+        facts.change = "converts its list views"
+        return facts
+    if kind.opaque:
+        decimals = str(node.meaning).startswith("d:")
+        return _Facts("decimals" if decimals else "other", missing=missing if has_bitmap(node) else True)
     if kind.packed:
         return _Facts(dtype=np.dtype(bool), missing=missing, change="unpacks its bits")
-    if kind.lists or kind.runs:
+    if kind.lists:
         facts = _facts_of(node.content)
-        if kind.runs:
-            facts.change = "repeats the element of each run"
-            facts.leaf = facts.leaf if facts.leaf == "numbers" else "other"
-        elif kind.width:
+        if kind.width:
             facts.rows += 1
             facts.missing |= missing
         else:
@@ -556,8 +564,6 @@ def _facts_of(node: Any) -> _Facts:
     facts.missing = missing
     if meaning == "tdD":
         facts.dtype, facts.array, facts.change = np.dtype("M8[D]"), None, "converts its dates"
-    elif meaning is not None and meaning[:2] == "d:":
-        facts.leaf = "decimals"
     elif meaning is not None and meaning[:2] == "ts":
         facts.leaf = "zoned"
     elif meaning is not None and meaning != "tdm":
@@ -634,11 +640,9 @@ def _call_for_leaf(node: Any, consumer: str, facts: _Facts, x: str) -> str:
             return call_of(consumer, codes, "missing=-1", "copy=True")
         return _call_on_numbers(consumer, node.chunks[0].indices, False, f"{x}.indices")
     if facts.leaf in ("decimals", "zoned", "integers"):
-        target, dtype = {
-            "decimals": ("float64", "f8"),
-            "zoned": ("timestamp[us]", "M8[us]"),
-            "integers": (f"int{8 * facts.dtype.itemsize}", f"i{facts.dtype.itemsize}"),
-        }[facts.leaf]
+        casts = {"decimals": ("float64", "f8"), "zoned": ("timestamp[us]", "M8[us]")}
+        size = 8 if facts.dtype is None else facts.dtype.itemsize
+        target, dtype = casts.get(facts.leaf, (f"int{8 * size}", f"i{size}"))
         cast = f"arrayhub.as_arrow(x).cast({target!r})"
         return _call_on_numbers(consumer, asarray(np.empty(0, np.dtype(dtype))), facts.missing, cast)
     return ""
@@ -717,20 +721,18 @@ def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) ->
 
 def _has_equal_rows(node: Any) -> bool | None:
     """Return whether the rows of lists have equal lengths. Return None for many rows, which are not read."""
-    if isinstance(node, USMArray) or not (kind_of(node).lists or kind_of(node).chunks):
+    if isinstance(node, USMArray) or not (kind_of(node).lists or kind_of(node).chunks or is_list_view(node)):
         return True
     if len(node) > LOOKED_AT or not node_is_on_host(node):
         return None
     kind = kind_of(node)
     if kind.chunks:
         lengths = {len(row) for row in node}
-        below = [chunk.content for chunk in node.chunks]
+        below = [chunk.children[0] if is_list_view(chunk) else chunk.content for chunk in node.chunks]
     elif kind.width:
         lengths, below = set(), [node.content]
-    elif kind.sizes:
-        lengths, below = set(dense_as_numpy(node.sizes).tolist()), [node.content]
-        if len(lengths) == 1 and not is_in_order(node):
-            return None
+    elif kind.opaque:
+        lengths, below = set(dense_as_numpy(node.buffers[1]).tolist()), [node.children[0]]
     else:
         lengths, below = set(np.diff(offsets_on_host(node)).tolist()), [node.content]
     found = [_has_equal_rows(content) for content in below]
@@ -887,7 +889,7 @@ def _note(array: Any, consumer: str) -> str:
     changes = []
     if any(kind.lists and kind.ends and node.offsets.itemsize < 8 for node, kind in kinds):
         changes.append("four-byte offsets become eight-byte offsets")
-    if any(kind.sizes for _, kind in kinds):
+    if any(is_list_view(node) for node, _ in kinds):
         changes.append("list views become lists in order")
     if any(kind.characters and kind.ends for _, kind in kinds):
         changes.append("string offsets are converted to string views")
@@ -900,7 +902,7 @@ def _nodes(node: Any) -> Iterator[Any]:
         return
     yield node
     kind = kind_of(node)
-    below = node.chunks if kind.chunks else node.children if kind.named else () if kind.all_missing else (node.content,)
+    below = node.chunks if kind.chunks else node.children if kind.named else (node.content,)
     for child in below:
         yield from _nodes(child)
 

@@ -19,15 +19,9 @@ class NestedArray:
     @property
     def offsets(self) -> USMArray: ...
     @property
-    def sizes(self) -> USMArray: ...
-    @property
     def indices(self) -> USMArray: ...
     @property
-    def run_ends(self) -> USMArray: ...
-    @property
     def run_offset(self) -> int: ...
-    @property
-    def type_codes(self) -> USMArray: ...
     @property
     def content(self) -> Any: ...
     @property
@@ -103,12 +97,10 @@ def make(
     *,
     content: Any = None,
     offsets: Any = None,
-    sizes: Any = None,
     indices: Any = None,
-    type_codes: Any = None,
-    run_ends: Any = None,
     validity: Any = None,
     bit: int = 0,
+    buffers: Any = None,
     parts: Any = None,
     names: Any = None,
     width: int = 0,

@@ -19,7 +19,7 @@ cimport cython
 from cpython.object cimport Py_EQ, Py_NE, PyObject_GenericGetAttr
 
 from arrayhub._core.descriptor cimport Descriptor, make_device
-from arrayhub._core.tree cimport CHUNKS, FIELDS, INDICES, RUNS, TYPES, VIEWS, Tree, count_nulls, first_array, has
+from arrayhub._core.tree cimport CHUNKS, FIELDS, FOREIGN, INDICES, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
 from arrayhub.array.usm_array cimport compare
 
@@ -69,10 +69,9 @@ cdef class NestedArray(Tree):
     ----------
     kind : str
         ``"flat"`` (numbers, dates or times, possibly missing), ``"bits"`` (booleans, eight per byte), ``"list"``,
-        ``"list_view"``, ``"regular"`` (lists of equal lengths), ``"string"``, ``"bytes"``, ``"string_view"``,
-        ``"bytes_view"``, ``"record"``, ``"categorical"``, ``"union"`` (elements of several types), ``"chunked"`` (several
-        arrays of one type, see `chunks`), ``"decimal"``, ``"interval"``, ``"run_end"`` (runs of equal elements),
-        ``"null"`` (every element is missing).
+        ``"regular"`` (lists of equal lengths), ``"string"``, ``"bytes"``, ``"string_view"``, ``"bytes_view"``, ``"record"``,
+        ``"categorical"``, ``"chunked"`` (several arrays of one type, see `chunks`), ``"opaque"`` (another type of Arrow:
+        a decimal, an interval, a union, list views, run-end encoded, or null).
 
     Examples
     --------
@@ -103,46 +102,24 @@ cdef class NestedArray(Tree):
 
     @property
     def offsets(self):
-        """USMArray or None : start of each row or string in `content`, as int32 or int64.
+        """USMArray : start of each row or string in `content`, as int32 or int64.
 
-        Row or string i is ``content[offsets[i]:offsets[i + 1]]``. In a list_view, row i is
-        ``content[offsets[i]:offsets[i] + sizes[i]]``. In a dense union, ``offsets[i]`` is the index of element i in its
-        child. None for a sparse union, whose children are as long as the union.
+        Row or string i is ``content[offsets[i]:offsets[i + 1]]``.
         """
-        if has(self, TYPES) and (<Tree> self).offsets is None:
-            return None
-        return self.part_named("offsets", None if has(self, RUNS) else self.offsets_())
-
-    @property
-    def run_ends(self):
-        """USMArray : end of each run of a run_end node, as int16, int32 or int64.
-
-        Element i is ``content[k]``, where k is the first run with ``run_ends[k] > run_offset + i``.
-        """
-        return self.part_named("run_ends", self.offsets_() if has(self, RUNS) else None)
+        return self.part_named("offsets", (<Tree> self).offsets)
 
     @property
     def run_offset(self):
-        """int : position in the runs of the first element of a run_end node, which is not 0 after slicing.
+        """int : position in the runs of the first element of a run-end encoded array, which is not 0 after slicing.
 
-        0 for other kinds.
+        0 for other types.
         """
         return (<Tree> self).skip
 
     @property
-    def sizes(self):
-        """USMArray : length of each row of a list_view."""
-        return self.part_named("sizes", (<Tree> self).sizes)
-
-    @property
     def indices(self):
         """USMArray : index in `content` for each element of a categorical."""
-        return self.part_named("indices", (<Tree> self).indices if has(self, INDICES) else None)
-
-    @property
-    def type_codes(self):
-        """USMArray : type code of each element of a union, as int8. `meaning` contains the codes of the children."""
-        return self.part_named("type_codes", (<Tree> self).indices if has(self, TYPES) else None)
+        return self.part_named("indices", (<Tree> self).indices)
 
     @property
     def content(self):
@@ -150,29 +127,30 @@ cdef class NestedArray(Tree):
 
         The kind determines the values:
 
-        - flat, decimal, interval: one number, or one row of numbers, for each element
+        - flat: one number, or one row of numbers, for each element
         - bits: eight booleans in each byte
-        - list, list_view, regular: the elements of all rows
+        - list, regular: the elements of all rows
         - string, bytes: the bytes of all strings
         - string_view, bytes_view: a 16-byte view for each string
         - categorical: the categories
-        - run_end: one value for each run
         """
         return self.part_named("content", (<Tree> self).content)
 
     @property
     def buffers(self):
-        """tuple of USMArray : buffers of a string_view or bytes_view that contain the strings longer than 12 bytes."""
+        """tuple of USMArray : buffers of a string_view or bytes_view that contain the strings longer than 12 bytes.
+
+        For kind ``"opaque"``, the buffers of Arrow's layout after the bitmap, with one item for each element.
+        """
         cdef Tree t = self
-        return self.part_named("buffers", t.parts if has(t, VIEWS) else None)
+        return self.part_named("buffers", t.parts if has(t, VIEWS) else t.buffers)
 
     @property
     def validity(self):
         """USMArray or None : validity bitmap, least significant bit first; 0 marks a missing element.
 
-        Bit `validity_offset` belongs to the first element. None if no element is missing, and for the kinds ``"null"``,
-        ``"union"`` and ``"run_end"``, because their Arrow layouts do not have a bitmap. In a chunked array, each chunk has its
-        own bitmap.
+        Bit `validity_offset` belongs to the first element. None if no element is missing, and for unions, run-end encoded
+        arrays and null, because their Arrow layouts do not have a bitmap. In a chunked array, each chunk has its own bitmap.
         """
         return self.part_named("validity", None) if has(self, CHUNKS) else (<Tree> self).validity
 
@@ -185,7 +163,7 @@ cdef class NestedArray(Tree):
     def null_count(self):
         """int : number of elements that `validity` marks as missing, computed on first access.
 
-        For kind ``"null"``, all elements are counted. NumPy's NaT, missing categories, and missing elements of the children of
+        For Arrow's type null, all elements are counted. NumPy's NaT, missing categories, and missing elements of the children of
         a union or of the content of runs, are not counted. `is_null` reports them.
         """
         return count_nulls(self)
@@ -200,17 +178,17 @@ cdef class NestedArray(Tree):
 
     @property
     def field_names(self):
-        """tuple of str : names of the fields of a record or the children of a union. As in Arrow, a name may repeat."""
+        """tuple of str : names of the fields of a record, or of the children of kind ``"opaque"``. A name may repeat."""
         return self.part_named("field_names", self.first_chunk().names)
 
     @property
     def children(self):
-        """tuple of USMArray or NestedArray : fields of a record or children of a union, in the order of `field_names`."""
+        """tuple of USMArray or NestedArray : fields of a record, or Arrow's children, in the order of `field_names`."""
         cdef Tree t = self
         cdef Tree first = self.first_chunk()
         if has(t, CHUNKS) and has(first, FIELDS):
             return tuple([chunked([(<Tree> chunk).parts[k] for chunk in t.parts]) for k in range(len(first.parts))])
-        return self.part_named("children", t.parts if has(t, FIELDS | TYPES) else None)
+        return self.part_named("children", t.parts if has(t, FIELDS | FOREIGN) else None)
 
     @property
     def chunks(self):
@@ -236,7 +214,7 @@ cdef class NestedArray(Tree):
     def meaning(self):
         """str or None : part of the type that the kind and the dtype do not determine.
 
-        Arrow format string of a logical type, such as a date, a time with a zone, a decimal or a map, or of a union.
+        Arrow format string of kind ``"opaque"``, and of a logical type, such as a date, a time with a zone, or a map.
         ``"ordered"`` for ordered categories. For records of awkward, whether they are tuples, and their parameters as JSON.
         """
         return self.first_chunk().meaning
@@ -260,8 +238,8 @@ cdef class NestedArray(Tree):
     def access(self):
         """str : access of the values: ``"immutable"``, ``"readonly"`` or ``"readwrite"``.
 
-        Memory from Arrow is immutable, and so are arrays without memory: records without fields, and kind ``"null"``.
-        Offsets, sizes, views, indices and validity bitmaps are never writable.
+        Memory from Arrow is immutable, and so are arrays without memory: records without fields, and Arrow's type null.
+        Offsets, views, indices, validity bitmaps and the buffers of kind ``"opaque"`` are never writable.
         """
         cdef Descriptor a = first_array(self)
         return "immutable" if a is None else a.access
@@ -271,13 +249,10 @@ cdef class NestedArray(Tree):
         """str : protocol of the import, as in ``asarray(via=)``.
 
         ``"constructed"`` for memory that was not imported, such as copies of Python lists. ``"arrow"`` for arrays without
-        memory: records without fields, and kind ``"null"``.
+        memory: records without fields, and Arrow's type null.
         """
         cdef Descriptor a = first_array(self)
         return "arrow" if a is None else a.protocol
-
-    cdef Descriptor offsets_(self):
-        return (<Tree> self).offsets
 
     cdef Tree first_chunk(self):
         """Return the first chunk, or the array itself if it is not chunked. All chunks have the same type."""
@@ -295,15 +270,12 @@ cdef class NestedArray(Tree):
         cdef Tree t = self
         cdef Tree first = self.first_chunk()
         present = {
-            "offsets": None if has(t, RUNS) else t.offsets,
-            "run_ends": t.offsets if has(t, RUNS) else None,
-            "sizes": t.sizes,
-            "indices": t.indices if has(t, INDICES) else None,
-            "type_codes": t.indices if has(t, TYPES) else None,
+            "offsets": t.offsets,
+            "indices": t.indices,
             "content": t.content,
-            "buffers": t.parts if has(t, VIEWS) else None,
+            "buffers": t.parts if has(t, VIEWS) else t.buffers or None,
             "fields": first.names if has(first, FIELDS) else None,
-            "children": t.names if has(t, TYPES) else None,
+            "children": t.names if has(t, FOREIGN) and t.names else None,
             "chunks": t.parts if has(t, CHUNKS) else None,
         }
         return [name for name, part in present.items() if part is not None]
@@ -420,8 +392,9 @@ cdef class NestedArray(Tree):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.
 
         Times of NumPy's types are converted as in ``numpy.ndarray.tolist``. Arrow's dates, times of day and times with a zone
-        become objects of the module ``datetime``, or integers if Python cannot represent them, such as nanoseconds. Decimals
-        become ``decimal.Decimal``. For an extension type, the elements of its storage are returned.
+        become objects of the module ``datetime``, or integers if Python cannot represent them, such as nanoseconds. pyarrow
+        converts decimals to ``decimal.Decimal``, and intervals. For an extension type, the elements of its storage are
+        returned.
 
         Raises
         ------
@@ -441,8 +414,8 @@ cdef class NestedArray(Tree):
         ----------
         copy : {False, None, True}, optional
             False returns a view, or raises BufferError. None returns a view, or a copy if a view is impossible. True returns a
-            copy. Packed booleans, date32, records, runs, list views that are out of order, and arrays of several
-            chunks require a copy.
+            copy. Packed booleans, date32, records, run-end encoded arrays, list views, and arrays of several chunks require a
+            copy.
 
         Returns
         -------

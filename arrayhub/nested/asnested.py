@@ -44,6 +44,7 @@ from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.matrix import from_frame
+from arrayhub.nested.opaque import has_bitmap, is_list_view
 from arrayhub.runtimes.host import is_host_readable
 
 _is_series_or_frame = derived_from("pandas", "Series", "DataFrame")
@@ -210,7 +211,7 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
 
     - streams, which can be read only once;
     - tables, because a dense copy of a table is a matrix;
-    - numbers and categories, because the error of `asarray` names the call to make, for example for missing values.
+    - numbers, decimals, intervals and categories, because the error of `asarray` names the call to make, for example for missing values.
     """
     if unread(obj) is not None:
         return None
@@ -220,8 +221,10 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
         raise
     except Exception:
         return None
-    kind = kind_of(x.chunks[0])
-    return None if kind.fields or kind.numbers or kind.indices else x
+    first = x.chunks[0]
+    kind = kind_of(first)
+    numeric = kind.numbers or (kind.opaque and has_bitmap(first) and not is_list_view(first))
+    return None if kind.fields or numeric or kind.indices else x
 
 
 # Methods that export Arrow columns.
@@ -298,11 +301,13 @@ def _is_shared(x: Any, again: Any) -> bool:
     kind = kind_of(x)
     if kind.chunks:
         return all(map(_is_shared, x.chunks, again.chunks))
+    if kind.opaque and not all(map(_is_shared, x.buffers, again.buffers)):
+        return False
     if kind.named:
         return all(map(_is_shared, x.children, again.children))
     if kind.indices and not _is_shared(x.indices, again.indices):
         return False
-    return kind.all_missing or _is_shared(x.content, again.content)
+    return _is_shared(x.content, again.content)
 
 
 def _by_series(obj: Any, copy: bool | None) -> NestedArray | None:

@@ -6,10 +6,9 @@ from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor
 from arrayhub._core.tree cimport (
-    ALL_MISSING,
     BIT_PACKED,
     CHUNKS,
-    NO_BITMAP,
+    FOREIGN,
     UNCOUNTED,
     Tree,
     count_nulls,
@@ -20,6 +19,7 @@ from arrayhub._core.tree cimport (
 
 from arrayhub._core.errors import show
 from arrayhub._core.hooks import hooks
+from arrayhub.adapters.arrow import layout_of
 from arrayhub.convert.functions import as_numpy, asarray
 
 
@@ -30,7 +30,7 @@ cpdef object valid_mask(Tree t):
     if has(t, CHUNKS):
         return np.concatenate([valid_mask(chunk) for chunk in t.parts])
     if t.validity is None:
-        return np.full(t.length, not has(t, ALL_MISSING))
+        return np.full(t.length, count_nulls(t) == 0)
     return mask_in(t.validity, t.bit, t.length)
 
 
@@ -57,8 +57,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     """Return `node` with a validity bitmap. An element is missing if `node` or the bitmap marks the element as missing.
 
     If `node` does not have missing elements, the result shares the bitmap. Packed booleans whose first bit is not at
-    position `bit` are unpacked to one byte each. Unions and runs do not have a bitmap, so missing elements are marked in
-    the children of the union, or in the values of the runs.
+    position `bit` are unpacked to one byte each. Unions and runs, which do not have a bitmap, are converted by pyarrow.
 
     Parameters
     ----------
@@ -72,8 +71,8 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     if validity is None:
         return part
     check_bits(validity, bit, part.length)
-    if has(part, NO_BITMAP):
-        return hooks.nested.covered_without_bitmap(part, validity, bit)
+    if has(part, FOREIGN) and not layout_of(part.meaning)[0]:
+        return hooks.nested.opaque.cover(part, validity, bit)
     if has(part, BIT_PACKED) and bit != part.bit:     # a node has a single bit offset for its content and its bitmap
         part = with_validity(flat(unpacked(part)), part)
     if part.validity is not None and count_nulls(part):

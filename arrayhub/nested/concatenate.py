@@ -1,4 +1,4 @@
-"""Concatenate chunks of a NestedArray, and convert list views to lists."""
+"""Concatenate chunks of a NestedArray, and rows of its content."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.nested import opaque
 from arrayhub.nested.array import (
     NestedArray,
     array_like,
@@ -24,7 +24,7 @@ from arrayhub.nested.array import (
     with_offsets,
     with_views,
 )
-from arrayhub.nested.to_device import offsets_on_host, reached_runs, to_host, type_codes
+from arrayhub.nested.to_device import moved, offsets_on_host, to_host
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
@@ -41,12 +41,13 @@ def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
 def _joined(nodes: list[Any]) -> Any:
     """Concatenate nodes of one type. The result has the kind and offset type of the first node if the offsets fit."""
     nodes = [nested_of(node) for node in nodes]
-    kind = kind_of(nodes[0])
-    if kind.sizes:
-        return as_list_views(_joined_in_order([in_order(node) for node in nodes]), nodes[0].offsets.dtype)
-    if kind.views:
+    if kind_of(nodes[0]).views:
         return as_views(_joined_in_order([with_offsets(node) for node in nodes]))
     return _joined_in_order(nodes)
+
+
+def _copy(array: Any) -> Any:
+    return array.copy()
 
 
 def as_views(node: NestedArray) -> NestedArray:
@@ -54,17 +55,7 @@ def as_views(node: NestedArray) -> NestedArray:
     return with_views(node) if node.content.nbytes < 2**31 else node
 
 
-def as_list_views(node: NestedArray, dtype: Any) -> NestedArray:
-    """Convert lists to list views with offsets of `dtype`, or of int64 if the offsets do not fit `dtype`."""
-    offsets = as_numpy(node.offsets)
-    offsets = offsets if offsets[-1] > np.iinfo(dtype).max else offsets.astype(dtype)
-    starts, sizes = asarray(offsets[:-1]), asarray(np.diff(offsets))
-    return make("list_view", len(node), offsets=starts, sizes=sizes, content=node.content, validity=node.validity,
-                bit=node.validity_offset, **field_facts(node))  # fmt: skip
-
-
 def _joined_in_order(nodes: list[Any]) -> Any:
-    nodes = [in_order(node) if kind_of(node).sizes else node for node in nodes]
     nodes = [with_offsets(node) if kind_of(node).views else node for node in nodes]
     nodes = _with_equal_kinds(nodes)
     kinds = {(node.kind, node.width, node.meaning) for node in nodes}
@@ -74,6 +65,8 @@ def _joined_in_order(nodes: list[Any]) -> Any:
     first, length = nodes[0], sum(map(len, nodes))
     for node in nodes:
         check(node)
+    if kind_of(first).opaque:
+        return opaque.concatenate(nodes) if len(nodes) > 1 else moved(first, _copy, lambda node: _joined([node]))
     mask = np.concatenate([valid_mask(node) for node in nodes]) if any(map(_may_miss, nodes)) else None
     facts: dict[str, Any] = {
         "validity": None if mask is None or mask.all() else bitmap_of(mask),
@@ -81,10 +74,6 @@ def _joined_in_order(nodes: list[Any]) -> Any:
         **field_facts(first),
     }
     kind = kind_of(first)
-    if kind.all_missing:
-        return make("null", length, **field_facts(first))
-    if kind.runs:
-        return _joined_runs(nodes, length)
     if kind.numbers:
         contents = [node.content for node in nodes]
         content = array_like(np.ascontiguousarray(np.concatenate(list(map(as_numpy, contents)))), *contents)
@@ -101,51 +90,11 @@ def _joined_in_order(nodes: list[Any]) -> Any:
     if kind.fields:
         columns = zip(*(node.children for node in nodes), strict=True)
         return make("record", length, names=first.field_names, parts=tuple(_joined(list(c)) for c in columns), **facts)
-    if kind.types:
-        return _joined_unions(nodes, length, first)
     return _joined_categories(nodes, length, facts)
 
 
 def _may_miss(node: NestedArray) -> bool:
     return node.validity is not None
-
-
-def _joined_runs(nodes: list[NestedArray], length: int) -> NestedArray:
-    """Concatenate runs. The run ends become int64 if `length` exceeds the range of their type."""
-    ends, values, start = [], [], 0
-    for node in nodes:
-        own, content = reached_runs(node)
-        ends.append(own.astype(np.int64) + start)
-        values.append(content)
-        start += len(node)
-    dtype = nodes[0].run_ends.dtype
-    run_ends = np.concatenate(ends).astype(dtype if length <= np.iinfo(dtype).max else np.int64)
-    return make("run_end", length, run_ends=asarray(run_ends), content=_joined(values), **field_facts(nodes[0]))
-
-
-def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) -> NestedArray:
-    """Concatenate the children of unions, and shift the offsets of dense unions accordingly."""
-    codes = np.concatenate([as_numpy(node.type_codes) for node in nodes])
-    offsets = None
-    if first.offsets is not None:
-        shifted = []
-        starts = dict.fromkeys(type_codes(first), 0)
-        for node in nodes:
-            own, places = as_numpy(node.type_codes), as_numpy(node.offsets).astype(np.int64)
-            for code, child in zip(type_codes(first), node.children, strict=True):
-                places[own == code] += starts[code]
-                starts[code] += len(child)
-            shifted.append(places)
-        if max(starts.values(), default=0) > np.iinfo(np.int32).max:
-            raise Refusal(
-                "asnested",
-                "the children of the unions have 2**31 elements or more in total; accepted: fewer, because"
-                " the offsets of Arrow's unions are int32",
-            )
-        offsets = asarray(np.concatenate(shifted).astype(np.int32))
-    parts = tuple(_joined(list(children)) for children in zip(*(node.children for node in nodes), strict=True))
-    return make("union", length, type_codes=asarray(codes), offsets=offsets, parts=parts, names=first.field_names,
-                meaning=first.meaning, **field_facts(first))  # fmt: skip
 
 
 def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
@@ -258,50 +207,15 @@ def _categories(offsets: bytes, data: bytes, valid: bytes) -> list[bytes | None]
     return [data[a:b] if is_valid else None for (a, b), is_valid in zip(pairwise(ends), valid, strict=True)]
 
 
-def is_in_order(node: NestedArray) -> bool:
-    """Return whether the rows of list views are adjacent and in order. Empty rows may start anywhere."""
-    return _start_if_adjacent(*_rows(node)) is not None
-
-
-def _start_if_adjacent(starts: Any, sizes: Any, ends: Any) -> int | None:
-    """Return the start of the first row that has elements, or None if these rows are not adjacent and in order."""
-    firsts = (starts - ends[:-1])[sizes > 0]
-    if not len(firsts):
-        return 0
-    return int(firsts[0]) if (firsts == firsts[0]).all() else None
-
-
-def _rows(node: NestedArray) -> tuple[Any, Any, Any]:
-    """Return the starts and sizes of the rows of list views, and the offsets that contiguous rows would have."""
-    starts, sizes = (as_numpy(array.to_host()).astype(np.int64) for array in (node.offsets, node.sizes))
-    ends = np.zeros(len(node) + 1, np.int64)
-    np.cumsum(sizes, out=ends[1:])
-    return starts, sizes, ends
-
-
-def in_order(node: NestedArray) -> NestedArray:
-    """Convert list views to lists. The content is copied unless the rows are adjacent and in order."""
-    check(node)
-    starts, sizes, ends = _rows(node)
-    start = _start_if_adjacent(starts, sizes, ends)
-    if start is not None:
-        content, ends = node.content, ends + start
-    else:
-        content = _in_rows(node.content, starts[sizes > 0], sizes[sizes > 0])
-    return make("list", len(node), offsets=asarray(ends), content=content, validity=node.validity,
-                bit=node.validity_offset, **field_facts(node))  # fmt: skip
-
-
 def content_of_rows(node: NestedArray) -> Any:
     """Return the elements of all rows of lists, in the order of the rows."""
     if kind_of(node).width:
         return node.content
-    node = in_order(node) if kind_of(node).sizes else node
     offsets = offsets_on_host(node)
     return part(node.content, int(offsets[0]), int(offsets[-1]))
 
 
-def _in_rows(content: Any, starts: Any, sizes: Any) -> Any:
+def gather_rows(content: Any, starts: Any, sizes: Any) -> Any:
     """Return the elements of rows, none of them empty, one row after another."""
     stops = starts + sizes
     first = np.flatnonzero(np.append(True, starts[1:] != stops[:-1]))  # rows that do not follow the row before them

@@ -28,10 +28,9 @@ from arrayhub.nested.array import (
     with_offsets,
     with_views,
 )
-from arrayhub.nested.concatenate import in_order
 from arrayhub.nested.logical_types import decimal_type
 from arrayhub.nested.matrix import index_columns
-from arrayhub.nested.runs import decoded
+from arrayhub.nested.opaque import can_decode, decode, is_list_view, is_run_end
 from arrayhub.nested.to_device import offsets_on_host
 
 
@@ -53,8 +52,10 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
     facts |= {name: getattr(node, name) for name in kind_of(node).structure}
     if kind_of(node).named:
         facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
-    elif not kind_of(node).all_missing:
+    else:
         facts["content"] = change(node.content)
+    if kind_of(node).opaque:
+        facts["buffers"] = node.buffers
     if kind_of(node).views:
         facts["parts"] = node.buffers
     return make(node.kind, len(node), **(facts | others))
@@ -79,12 +80,14 @@ def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
         if casting.rank(node.dtype) is None and node.dtype.kind not in "mM":
             raise _cast_error(node.dtype, dtype)
         return node if satisfies(node.dtype, dtype) else casting.cast(node, dtype)
+    if kind_of(node).opaque and can_decode(node):
+        node = decode(node, "dtype")
     kind = kind_of(node)
     if kind.packed:
         facts = field_facts(node) | {"validity": node.validity, "bit": node.validity_offset}
         flat = make("flat", len(node), content=unpacked(node), **facts)
         return node if dtype == np.bool_ else _cast(flat, dtype)
-    if not (kind.chunks or kind.fields or kind.lists or kind.runs or (kind.numbers and node.meaning is None)):
+    if not (kind.chunks or kind.fields or kind.lists or (kind.numbers and node.meaning is None)):
         raise _cast_error(node.type, dtype)
     if node.extension is not None and not kind.chunks and node.extension[0] != "arrow.fixed_shape_tensor":
         raise _cast_error(node.extension, dtype)
@@ -154,7 +157,7 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
 def for_polars(node: Any) -> Any:
     """Convert a node to the layout that polars imports without a copy: int64 offsets, and string views.
 
-    List views that are out of order are copied to lists, and run-end encoded arrays are decoded. The validity bitmap of
+    List views and run-end encoded arrays are decoded. The validity bitmap of
     fixed-length rows is copied so that it starts at a byte boundary, because polars panics if an array of fixed-length
     rows has both a bitmap and an offset. The panic raises PanicException, which ``except Exception`` does not catch.
 
@@ -162,7 +165,7 @@ def for_polars(node: Any) -> Any:
     ------
     BufferError
         Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
-        unions, intervals, some decimals, and runs that `decoded` does not decode.
+        unions, intervals and some decimals.
     """
     check_for_polars(node)
     return _for_polars(node)
@@ -176,16 +179,15 @@ def check_for_polars(node: Any) -> None:
         _check_widths(node, node.shape[1:])
         return
     kind = kind_of(node)
+    if kind.opaque:
+        _check_opaque(node)
     if kind.numbers:
-        _check_logical(node)
         check_for_polars(node.content[:0])
         _check_widths(node, node.content.shape[1:])
     if kind.fields:
         check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
     if kind.width:
         _check_widths(node, (node.width,))
-    if kind.types:
-        raise Refusal("polars", f"unions such as {element_type(node)} are not supported")
     if kind.over_nodes:
         for child in child_nodes(node):
             check_for_polars(child)
@@ -199,14 +201,12 @@ def _for_polars(node: Any) -> Any:
         return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
     if kind.characters:
         return with_views(node)
-    if kind.sizes:
-        return _for_polars(in_order(node))
+    if kind.opaque:
+        return _for_polars(decode(node, "polars")) if is_list_view(node) or is_run_end(node) else node
     if kind.ends and node.meaning is None:
         return wide_lists(node, _for_polars(node.content))
     if kind.ends:  # polars 2.1 imports a map as its Map type, and converts the int32 offsets itself
         return rebuild(node, _for_polars)
-    if kind.runs:
-        return _for_polars(decoded(node, "polars"))
     return rebuild(node, _for_polars) if kind.width or kind.fields or kind.chunks else node
 
 
@@ -214,7 +214,7 @@ def has_views(node: Any) -> bool:
     """Return whether a node is a string view or a list view, or contains such a node at any depth."""
     if not isinstance(node, NestedArray):
         return False
-    return kind_of(node).views or kind_of(node).sizes or any(map(has_views, child_nodes(node)))
+    return kind_of(node).views or is_list_view(node) or any(map(has_views, child_nodes(node)))
 
 
 def child_nodes(node: NestedArray) -> tuple[Any, ...]:
@@ -222,13 +222,13 @@ def child_nodes(node: NestedArray) -> tuple[Any, ...]:
     kind = kind_of(node)
     if kind.chunks or kind.named:
         return node.chunks if kind.chunks else node.children
-    return () if kind.all_missing else (node.content,)
+    return (node.content,)
 
 
 def for_pandas(node: Any) -> Any:
     """Convert string views to strings with offsets, and list views to lists, at any depth.
 
-    The characters are copied. The rows of list views are copied if they are out of order.
+    The characters are copied, and the rows of list views that are out of order.
 
     pandas 3.1 and pyarrow 26 raise an error for string views in ``str.upper``, ``sort_values`` and ``Series.take``, and
     for string views in lists or list views in ``print`` and ``Series.to_numpy``.
@@ -238,8 +238,8 @@ def for_pandas(node: Any) -> Any:
     kind = kind_of(node)
     if kind.views:
         return with_offsets(node)
-    if kind.sizes:
-        return for_pandas(in_order(node))
+    if is_list_view(node):
+        return for_pandas(decode(node, "pandas"))
     if kind.ends:
         check(node)
         offsets = offsets_on_host(node)
@@ -249,9 +249,11 @@ def for_pandas(node: Any) -> Any:
     return rebuild(node, for_pandas)
 
 
-def _check_logical(node: NestedArray) -> None:
-    """Raise BufferError for decimals and intervals that polars does not support."""
-    meaning = node.meaning or ""
+def _check_opaque(node: NestedArray) -> None:
+    """Raise BufferError for unions, intervals and decimals that polars does not support."""
+    meaning = str(node.meaning)
+    if meaning[:2] == "+u":
+        raise Refusal("polars", f"unions such as {element_type(node)} are not supported")
     if meaning[:2] == "ti":
         raise Refusal("polars", f"Arrow's {element_type(node)} is not supported", call="arrayhub.as_arrow(x)")
     if meaning[:2] == "d:":

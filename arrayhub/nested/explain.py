@@ -13,7 +13,7 @@ from arrayhub.nested.array import NestedArray, check
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.from_awkward import is_awkward
 
-_PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends", "content")
+_PARTS = ("validity", "offsets", "indices", "content")
 
 
 def view_of(obj: Any) -> NestedArray | None:
@@ -49,8 +49,8 @@ def lines_of(x: NestedArray, refcount: int) -> Iterator[str]:
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
     """Yield the name and the array of each part of a node.
 
-    The children of a union are named ``children[k]``. The fields of a record are also named ``children[k]`` if two
-    fields have the same name, or if a field is named ``validity``, like the record's bitmap.
+    The children of an opaque node are named ``children[k]``. The fields of a record are also named ``children[k]`` if
+    two fields have the same name, or if a field is named ``validity``, like the record's bitmap.
     """
     if kind_of(x).chunks:
         for k, chunk in enumerate(x.chunks):
@@ -58,7 +58,7 @@ def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
         return
     if kind_of(x).named:
         names = x.field_names
-        if kind_of(x).types or len({*names, "validity"}) != len(names) + 1:
+        if kind_of(x).opaque or len({*names, "validity"}) != len(names) + 1:
             names = tuple(f"children[{k}]" for k in range(len(names)))
         yield from zip(names, x.children, strict=True)
     for name in _PARTS:

@@ -14,6 +14,7 @@ from arrayhub.convert.functions import asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, unwrapped, without_gaps
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
+from arrayhub.nested.opaque import make_null, make_rows
 
 # Metadata of Arrow's schema for the characters of awkward that are not part of a string: one pair of lengths and bytes.
 CHARACTERS = {name: struct.pack("=ii13si4s", 1, 13, b"awkward.array", 4, name.encode()) for name in ("char", "byte")}
@@ -78,8 +79,7 @@ def _list_array(layout: Any, copy: bool | None) -> Any:
     sizes = np.asarray(layout.stops.data[: len(starts)]).astype(starts.dtype) - starts
     if (sizes == 0).any():  # awkward allows any start for a row without elements
         starts = np.where(sizes == 0, starts.dtype.type(0), starts)
-    content = _walk(layout.content, copy)
-    return make("list_view", len(layout), offsets=asarray(starts), sizes=asarray(sizes), content=content, copy=copy)
+    return make_rows(starts, sizes, _walk(layout.content, copy), copy)
 
 
 def _put_in_order(layout: Any, copy: bool | None) -> Any:
@@ -131,7 +131,7 @@ def _option(layout: Any, copy: bool | None) -> Any:
     if layout.parameter("__array__") == "categorical":
         return _categorical(layout, copy)
     if type(layout.content).__name__ == "EmptyArray":
-        return make("null", len(layout))
+        return make_null(len(layout))
     valid = index >= 0
     if valid.all() and len(index) and (np.diff(index) == 1).all():
         return part(_walk(layout.content, copy), int(index[0]), int(index[-1]) + 1)
@@ -185,15 +185,15 @@ def _union(layout: Any, copy: bool | None) -> Any:
             index[chosen] = np.arange(len(offsets))
         contents.append(nested_of(_walk(content, copy)))
     codes = ",".join(map(str, range(len(contents))))
-    return make("union", len(layout), type_codes=asarray(tags), offsets=asarray(index), copy=copy,
-                parts=tuple(map(unwrapped, contents)), names=tuple(map(str, range(len(contents)))),
-                meaning=f"+ud:{codes}")  # fmt: skip
+    names = tuple(map(str, range(len(contents))))
+    return make("opaque", len(layout), meaning=f"+ud:{codes}", buffers=(asarray(tags), asarray(index)), copy=copy,
+                parts=tuple(map(unwrapped, contents)), names=names)  # fmt: skip
 
 
 _IMPORTERS: dict[str, Callable[[Any, bool | None], Any]] = {
     "BitMaskedArray": _bit_masked,
     "ByteMaskedArray": _by_mask,
-    "EmptyArray": lambda layout, copy: make("null", 0),
+    "EmptyArray": lambda layout, copy: make_null(0),
     "IndexedArray": _indexed,
     "IndexedOptionArray": _option,
     "ListArray": _list_array,

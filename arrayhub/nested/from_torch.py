@@ -7,9 +7,10 @@ import numpy as np
 
 from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
-from arrayhub.convert.functions import asarray
+from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import NestedArray, is_on_host, make
+from arrayhub.nested.opaque import make_list_views, make_rows
 from arrayhub.nested.to_device import offsets_on_host
 
 _is_tensor = derived_from("torch", "Tensor")
@@ -42,8 +43,10 @@ def from_torch(obj: Any, copy: bool | None = False) -> NestedArray:
     lengths = obj.lengths()
     if lengths is None:
         return make("list", offsets.shape[0] - 1, offsets=offsets, content=values, copy=copy)
-    return make("list_view", lengths.shape[0], offsets=offsets[: lengths.shape[0]], sizes=asarray(lengths),
-                content=values, copy=copy)  # fmt: skip
+    starts, sizes = offsets[: lengths.shape[0]], asarray(lengths)
+    if not is_on_host(values):
+        return make_list_views(starts, sizes, values, copy)
+    return make_rows(as_numpy(starts), as_numpy(sizes), values, copy)
 
 
 def _call_for(obj: Any, ragged: int | None) -> str:

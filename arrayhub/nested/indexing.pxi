@@ -11,15 +11,14 @@ from arrayhub._core.tree cimport (
     ENDS,
     FIELDS,
     INLINE_VIEW,
+    FOREIGN,
     NUMBERS,
-    TYPES,
     UTF8,
     VIEW_BYTES,
     Tree,
     bit_at,
     check_tree,
     chunk_of,
-    codes_of,
     count_nulls,
     false_field_error,
     has,
@@ -29,7 +28,6 @@ from arrayhub._core.tree cimport (
     length_of,
     part_inside,
     part_of,
-    run_of,
     start_of_chunk,
     wait_for,
 )
@@ -44,7 +42,7 @@ cdef object indexed(Tree t, object key):
         return chunked([indexed(<Tree> chunk, key) for chunk in t.parts])
     if isinstance(key, str):
         if not has(t, FIELDS):
-            instead = "; use x.children" if has(t, TYPES) else ""
+            instead = "; use x.children" if has(t, FOREIGN) and t.parts else ""
             raise KeyError(f"{key}: an array of kind {KIND_NAMES[t.kind]!r} does not have fields{instead}")
         if key not in t.names:
             raise KeyError(f"{key}: the record does not have this field; accepted: {', '.join(t.names)}")
@@ -144,33 +142,8 @@ cdef object category_at(Tree t, Py_ssize_t i):
     return element_of(t.content, index)
 
 
-cdef object union_value_at(Tree t, Py_ssize_t i):
-    cdef short positions[128]
-    cdef int code = (<signed char*> t.indices.data_)[i]
-    codes_of(t.meaning, len(t.parts), positions)
-    if code < 0 or positions[code] < 0:      # the producer may have changed the code
-        raise false_field_error(t, f"type_codes[{i}]", code, f"one of the codes in {t.meaning}")
-    child = t.parts[positions[code]]
-    cdef Py_ssize_t offset = i if t.offsets is None else integer_at(t.offsets.data_, t.offsets.itemsize_, i)
-    if offset < 0 or offset >= length_of(child):
-        raise false_field_error(t, f"offsets[{i}]", offset, f"0 to {length_of(child) - 1}, within child {positions[code]}")
-    return element_of(child, offset)
-
-
-cdef object logical_at(Tree t, Py_ssize_t i):
-    """Return a decimal or an interval as a Python object."""
-    return listed(part_of(t, i, i + 1))[0]
-
-
-cdef object run_value_at(Tree t, Py_ssize_t i):
-    cdef Py_ssize_t run = run_of(t, i)
-    if run >= length_of(t.content):      # the producer may have changed the run ends
-        raise false_field_error(t, f"run_ends of element {i}", run, f"one of {length_of(t.content)} runs")
-    return element_of(t.content, run)
-
-
-cdef object missing_at(Tree t, Py_ssize_t i):
-    return None
+cdef object opaque_value_at(Tree t, Py_ssize_t i):
+    return hooks.nested.opaque.element(t, i)
 
 
 cdef object element_of(object node, Py_ssize_t i):

@@ -1,8 +1,6 @@
-"""Convert Arrow's timestamps with a time zone, times of day, dates and decimals to Python objects."""
+"""Convert Arrow's timestamps with a time zone, times of day and dates to Python objects."""
 
 import datetime
-import decimal
-import sys
 import zoneinfo
 
 import numpy as np
@@ -24,8 +22,6 @@ def listed(numbers, meaning):
     if numbers.ndim > 1:
         return [listed(row, meaning) for row in numbers]
     kind, unit = meaning[:2], meaning[2:3]
-    if kind == "d:":
-        return decimals(numbers, meaning)
     if meaning == "tdD":
         return numbers.astype("M8[D]").tolist()
     if kind == "ts" and unit in _NUMPY_UNITS:
@@ -47,18 +43,6 @@ def times(numbers):
     smallest = -(2**63)
     items[np.isnat(numbers)] = datetime.timedelta(microseconds=smallest) if numbers.dtype == "m8[us]" else smallest
     return items.tolist()
-
-
-def decimals(numbers, meaning):
-    """Convert the integers of Arrow decimals (4 to 32 bytes each) to ``decimal.Decimal``."""
-    scale = int(meaning[2:].split(",")[1])
-    size = numbers.dtype.itemsize
-    data = numbers.tobytes()
-    found = []
-    for start in range(0, len(data), size):
-        value = int.from_bytes(data[start : start + size], sys.byteorder, signed=True)
-        found.append(decimal.Decimal((int(value < 0), tuple(map(int, str(abs(value)))), -scale)))
-    return found
 
 
 def decimal_type(meaning):

@@ -3,6 +3,7 @@
 `sparse/methods` has the same functions for sparse arrays: import, export, change, copies, pickles and descriptions.
 """
 
+from arrayhub.nested import opaque
 from arrayhub.nested.asnested import asnested, dense_copy
 from arrayhub.nested.asnested import nested_or_none as import_or_none
 from arrayhub.nested.concatenate import concatenate
@@ -13,7 +14,6 @@ from arrayhub.nested.export.arrow import chunks_to_arrow
 from arrayhub.nested.export.dense import export, for_array_method
 from arrayhub.nested.matrix import from_record
 from arrayhub.nested.missing import (
-    covered_without_bitmap,
     fill_null,
     has_missing,
     has_numbers,
@@ -23,7 +23,6 @@ from arrayhub.nested.missing import (
 )
 from arrayhub.nested.pickling import deep_copy, nbytes, reduce, token
 from arrayhub.nested.picture import picture_of
-from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import to_device, to_host
 from arrayhub.nested.types import nested_type
 
@@ -34,8 +33,6 @@ __all__ = [
     "chunks_to_arrow",
     "concatenate",
     "conform",
-    "covered_without_bitmap",
-    "decoded",
     "deep_copy",
     "dense_copy",
     "export",
@@ -50,6 +47,7 @@ __all__ = [
     "lines_of",
     "nbytes",
     "nested_type",
+    "opaque",
     "picture_of",
     "reduce",
     "resolve_missing",

@@ -3,14 +3,14 @@
 import datetime
 import numbers
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU
-from arrayhub._core.errors import Refusal, TypeRefusal, ValueRefusal, relabel, show, unreadable
+from arrayhub._core.errors import TypeRefusal, ValueRefusal, relabel, show
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import may_be_nat
 from arrayhub.array import casting
@@ -19,7 +19,6 @@ from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
-    array_like,
     bitmap_of,
     check,
     covered,
@@ -32,15 +31,26 @@ from arrayhub.nested.array import (
     to_string_dtype,
     unpacked,
     unwrapped,
-    valid_mask,
 )
 from arrayhub.nested.asnested import refuse_storage
-from arrayhub.nested.concatenate import as_list_views, as_views, concatenate, content_of_rows, in_order
-from arrayhub.nested.conform import element_type, identity, rebuild
+from arrayhub.nested.concatenate import as_views, concatenate, content_of_rows, gather_rows
+from arrayhub.nested.conform import child_nodes, element_type, identity, rebuild
 from arrayhub.nested.export.shared import dense_or_nested, single_chunk
 from arrayhub.nested.from_python import characters, from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
-from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes
+from arrayhub.nested.opaque import (
+    as_list_views,
+    decode,
+    fill,
+    has_bitmap,
+    is_list_view,
+    is_null_type,
+    is_run_end,
+    make_rows,
+    null_mask,
+    replace,
+)
+from arrayhub.nested.to_device import offsets_on_host
 
 _NAN = object()  # marker for ``missing="nan"``, which fills with NaN or NaT, depending on the type
 _NUMBERS_AND_TIMES = (numbers.Number, datetime.date, datetime.time, datetime.timedelta)
@@ -67,12 +77,10 @@ def is_null(x: NestedArray) -> Any:
 
 def _null_mask(node: NestedArray) -> Any:
     """Return a new ndarray that is True for missing elements. A bitmap on a device is copied to the host."""
-    if kind_of(node).types:
-        return _null_mask_of_union(node)
+    if kind_of(node).opaque and not has_bitmap(node):
+        return null_mask(node)
     if kind_of(node).indices:
         return _null_mask_of_categories(node)
-    if kind_of(node).runs:
-        return _mask_of_runs(node, _null_mask)
     nat = _nat(node)
     if nat is not None and nat.ndim > 1:  # the elements are rows; a NaT does not make its row missing
         nat = None
@@ -82,7 +90,7 @@ def _null_mask(node: NestedArray) -> Any:
 
 def _null_mask_of_bitmap(node: NestedArray) -> Any:
     if node.validity is None:
-        return np.full(len(node), kind_of(node).all_missing)
+        return np.zeros(len(node), bool)
     bits = np.unpackbits(as_numpy(node.validity.to_host()), bitorder="little")
     return bits[node.validity_offset : node.validity_offset + len(node)] == 0
 
@@ -101,18 +109,6 @@ def _nat(node: NestedArray) -> Any:
     return nat if nat.any() else None
 
 
-def _null_mask_of_union(node: NestedArray) -> Any:
-    """Return the mask of a union. An element is missing if the child element that it references is missing."""
-    if is_on_host(node):
-        check(node)
-    codes, mask = as_numpy(node.type_codes.to_host()), np.zeros(len(node), bool)
-    for code, child in zip(type_codes(node), node.children, strict=True):
-        rows = codes == code
-        places = rows if node.offsets is None else as_numpy(node.offsets.to_host())[rows]
-        mask[rows] = _null_mask(nested_of(child))[places]
-    return mask
-
-
 def _null_mask_of_categories(node: NestedArray) -> Any:
     """Return the mask of categories. An element is missing if its index or its category is missing."""
     mask, categories = _null_mask_of_bitmap(node), _null_mask(nested_of(node.content))
@@ -126,13 +122,12 @@ def _null_mask_of_categories(node: NestedArray) -> Any:
 def _without_validity(node: Any) -> Any:
     """Remove the validity bitmaps of a node and its descendants. Return an array if the result is dense.
 
-    Elements of type null become NaN, as for ``missing="nan"``.
+    Opaque nodes are decoded. Elements of type null become NaN, as for ``missing="nan"``.
     """
     if not isinstance(node, NestedArray):
         return node
+    node = decode(node, "missing") if kind_of(node).opaque else node
     kind = kind_of(node)
-    if kind.all_missing:
-        return asarray(np.full(len(node), np.nan))
     bare = rebuild(node, _without_validity if kind.over_nodes else identity, validity=None,
                    bit=node.validity_offset if kind.packed else 0)  # fmt: skip
     return unwrapped(bare)
@@ -141,15 +136,14 @@ def _without_validity(node: Any) -> Any:
 def _dense_mask(node: Any) -> Any:
     """Return a mask with the shape of a node that `to_dense` accepts, or None if no element is missing."""
     node = nested_of(node)
+    node = decode(node, "missing") if kind_of(node).opaque else node
     kind = kind_of(node)
     if kind.numbers:
         return _mask_of_numbers(node)
     if kind.fields:
         return _mask_of_fields(node)
-    if kind.runs:
-        return _mask_of_runs(node, _dense_mask)
-    own = _null_mask(node) if node.validity is not None or kind.all_missing else None
-    if kind.packed or kind.all_missing:
+    own = _null_mask(node) if node.validity is not None else None
+    if kind.packed:
         return own
     content = content_of_rows(node)
     inner = _dense_mask(content)
@@ -167,13 +161,6 @@ def _mask_of_fields(node: NestedArray) -> Any:
     if all(mask is None for mask in masks):
         return None
     return np.stack([np.zeros(len(node), bool) if mask is None else mask for mask in masks], axis=1)
-
-
-def _mask_of_runs(node: NestedArray, mask_of: Callable[[Any], Any]) -> Any:
-    """Repeat the mask of the values of runs, or return None if `mask_of` returns None for the values."""
-    ends, values = reached_runs(node)
-    mask = mask_of(nested_of(values))
-    return None if mask is None else np.repeat(mask, np.diff(ends.astype(np.int64), prepend=0), axis=0)
 
 
 def _mask_of_numbers(node: NestedArray) -> Any:
@@ -201,79 +188,6 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
     if mask is None:
         return values, np.zeros(values.shape, bool)
     return values, np.array(np.broadcast_to(mask.reshape(*mask.shape, *[1] * (values.ndim - mask.ndim)), values.shape))
-
-
-def covered_without_bitmap(node: NestedArray, validity: Any, bit: int) -> NestedArray:
-    """Mark elements of a union or of runs as missing, for `covered`. Return an array of type null unchanged.
-
-    Elements of a union are marked in its children, and elements of runs in the values of the runs. A run is split if
-    `validity` marks only some of its elements as missing.
-
-    Raises
-    ------
-    BufferError
-        Two elements of a dense union reference the same element of a child, and only one of the two is marked as
-        missing. Also raised for a dense union or runs in memory that the host cannot read.
-    """
-    kind = kind_of(node)
-    if kind.all_missing:
-        return node
-    sparse = kind.types and node.offsets is None
-    if sparse:
-        return rebuild(node, lambda child: covered(child, validity, bit))
-    if not is_on_host(node) or not is_on_host(validity):
-        raise BufferError(unreadable("NestedArray validity", node.device, call="call x.to_host()"))
-    check(node)
-    valid = np.unpackbits(as_numpy(validity), bitorder="little")[bit : bit + len(node)].astype(bool)
-    return _covered_runs(node, valid) if kind.runs else _covered_union(node, valid)
-
-
-def _covered_union(node: NestedArray, valid: Any) -> NestedArray:
-    """Mark an element of a child as missing if a missing element of a dense union references it."""
-    codes, offsets, children = as_numpy(node.type_codes), as_numpy(node.offsets), []
-    for k, (code, child) in enumerate(zip(type_codes(node), node.children, strict=True)):
-        own = codes == code
-        kept = np.ones(len(child), bool)
-        kept[offsets[own & ~valid]] = False
-        shared = own & valid & ~kept[np.where(own, offsets, 0)] if len(child) else own
-        if shared.any():
-            raise Refusal(
-                "NestedArray",
-                f"a missing record and record {int(shared.argmax())} share an element of children[{k}] of"
-                " a dense union; accepted: separate elements. Use x.to_list(), or x.children, which contains the"
-                " elements of missing records",
-            )
-        children.append(child if kept.all() else covered(child, bitmap_of(kept), 0))
-    return rebuild(node, identity, parts=tuple(children))
-
-
-def _covered_runs(node: NestedArray, valid: Any) -> NestedArray:
-    """Split runs where `valid` changes, and mark the values of the runs that are not valid."""
-    ends, values = reached_runs(node)
-    pieces = np.union1d(ends.astype(np.int64), np.flatnonzero(np.diff(valid)) + 1)
-    runs = np.searchsorted(ends, pieces - 1, side="right")  # the run that contains each piece
-    values = _repeated(nested_of(values), runs)
-    kept = valid[pieces - 1]
-    content = covered(values, None if kept.all() else bitmap_of(kept), 0)
-    run_ends = asarray(pieces.astype(node.run_ends.dtype))
-    return make("run_end", len(node), run_ends=run_ends, content=unwrapped(content), **field_facts(node))
-
-
-def _repeated(values: NestedArray, order: Any) -> NestedArray:
-    """Repeat elements of `values`. `order` contains each index of `values` at least once, in ascending order."""
-    if len(order) == len(values):
-        return values
-    kind = kind_of(values)
-    if kind.numbers or kind.indices:  # `concatenate` would compare the categories
-        facts = {"validity": bitmap_of(valid_mask(values)[order]), "meaning": values.meaning, **field_facts(values)}
-        if kind.numbers:
-            return make(
-                values.kind, len(order), content=array_like(as_numpy(values.content)[order], values.content), **facts
-            )
-        indices = asarray(as_numpy(values.indices)[order])
-        return make(values.kind, len(order), indices=indices, content=values.content, **facts)
-    cuts = [0, *(np.flatnonzero(np.diff(order) == 0) + 1).tolist(), len(order)]
-    return concatenate([part(values, int(order[a]), int(order[b - 1]) + 1) for a, b in pairwise(cuts)])
 
 
 # ------------------------------------------------------------------------------------------------------------ filling
@@ -315,7 +229,9 @@ def _check_value(node: Any, value: Any, name: str) -> None:
         _check_names(node, value)
     elif kind.numbers or kind.packed:
         _check_element(node, value, name)
-    elif kind.runs or (kind.lists and not isinstance(value, (list, tuple, np.ndarray))):
+    elif is_list_view(node) or is_run_end(node):
+        _check_value(decode(part(node, 0, 0), "fill_null"), value, name)
+    elif kind.lists and not isinstance(value, (list, tuple, np.ndarray)):
         _check_value(node.content, value, f"{name}.content")
 
 
@@ -374,8 +290,6 @@ def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
         length = _bytes_length(node)
         accepted = _ACCEPTED.get(node.content.dtype.kind, "a value of this type")
         accepted = accepted if length is None else f"bytes of length {length}"
-    elif node.meaning[:2] in ("d:", "ti"):
-        accepted = "elements of other types. Use arrayhub.as_arrow(x).fill_null(value)"
     else:
         accepted = {"tt": "a datetime.time", "ts": "a datetime with a time zone"}.get(
             node.meaning[:2], "a date or a datetime"
@@ -408,14 +322,9 @@ def _shown(value: Any) -> str:
 
 
 def _dense_or_node(node: Any) -> Any:
-    """Convert a node to a dense array. Return the node if it contains records or cannot be converted.
-
-    List views become lists, which can be dense although the views are out of order.
-    """
+    """Convert a node to a dense array. Return the node if it contains records or cannot be converted."""
     if not isinstance(node, NestedArray) or _has_records(node):
         return node
-    if kind_of(node).sizes and is_on_host(node):
-        node = in_order(node)
     try:
         return node.to_dense(copy=None)
     except (BufferError, ValueError):
@@ -427,7 +336,7 @@ def _has_records(node: Any) -> bool:
         return False
     node = node.chunks[0]
     kind = kind_of(node)
-    return kind.named or (not kind.all_missing and _has_records(node.content))
+    return kind.fields or any(map(_has_records, child_nodes(node)))
 
 
 def has_missing(node: Any) -> bool:
@@ -439,10 +348,8 @@ def has_missing(node: Any) -> bool:
     if kind.numbers:
         mask = _mask_of_numbers(node)
         return mask is not None and bool(mask.any())
-    if (node.validity is not None or kind.all_missing) and _null_mask(node).any():
+    if (node.validity is not None or kind.opaque) and _null_mask(node).any():
         return True
-    if kind.all_missing:
-        return False
     return any(map(has_missing, node.children if kind.named else (node.content,)))
 
 
@@ -478,18 +385,8 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
         return _filled_numbers(nested_of(unpacked(node)), mask, value, name)
     if kind.characters:
         return _filled_characters(node, mask, value, name)
-    if kind.all_missing:
-        return nested_of(asarray(np.full(len(node), np.nan))) if value is _NAN else from_python([value] * len(node))
-    if kind.runs:
-        return rebuild(node, lambda content: _filled(content, value, f"{name}.content"))
-    if kind.types:
-        if not has_missing(node):
-            return node
-        raise TypeRefusal(
-            "fill_null",
-            f"{name} has elements of several types, {element_type(node)}; accepted: elements of one type."
-            " Fill its children one by one, as in x.children[0].fill_null(value)",
-        )
+    if kind.opaque:
+        return _filled_opaque(node, mask, value, name)
     if kind.indices:
         return _filled_categories(node, mask, value, name)
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -504,6 +401,25 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
         node = make("regular", len(node), width=node.width,
                     content=covered(node.content, bitmap_of(~np.repeat(mask, node.width)), 0))  # fmt: skip
     return rebuild(node, lambda content: _filled(content, value, f"{name}.content"), validity=None, bit=0)
+
+
+def _filled_opaque(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
+    if is_null_type(node):
+        return decode(node, "fill_null").content if value is _NAN else from_python([value] * len(node))
+    if is_run_end(node):
+        ends, values = node.children
+        return replace(node, parts=(ends, _filled(values, value, name)))
+    if is_list_view(node):
+        return as_list_views(_filled(decode(node, "fill_null"), value, name), node)
+    if not mask.any() and not has_missing(node):
+        return node
+    if str(node.meaning).startswith("+u"):
+        raise TypeRefusal(
+            "fill_null",
+            f"{name} has elements of several types, {element_type(node)}; accepted: elements of one type."
+            " Fill its children one by one, as in x.children[0].fill_null(value)",
+        )
+    return fill(node, value, "fill_null")
 
 
 def _as_floats(content: Any, mask: Any, name: str) -> Any:
@@ -571,8 +487,6 @@ def _cast(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
 def _count_of(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     """Return the number that represents a date, a time of day or a time with a zone in the Arrow format of a node."""
     meaning = str(node.meaning)
-    if meaning[:2] in ("d:", "ti"):
-        raise _misfit(node, value, name)
     if meaning == "tdD" and isinstance(value, (datetime.date, np.datetime64)) and value == value:
         days = _cast(value, np.dtype("M8[D]"), node, name).astype(np.int64)
         return _cast(days, dtype, node, name)
@@ -647,8 +561,6 @@ def _filled_rows(node: NestedArray, mask: Any, row: Any, name: str) -> Any:
     if kind.width:
         starts = np.arange(len(node), dtype=np.int64) * node.width
         sizes = np.full(len(node), node.width, np.int64)
-    elif kind.sizes:
-        starts, sizes = as_numpy(node.offsets).astype(np.int64), as_numpy(node.sizes).astype(np.int64)
     else:
         offsets = offsets_on_host(node).astype(np.int64)
         starts, sizes = offsets[:-1].copy(), np.diff(offsets)
@@ -657,7 +569,10 @@ def _filled_rows(node: NestedArray, mask: Any, row: Any, name: str) -> Any:
         starts[mask] = len(content)
         content = unwrapped(concatenate([nested_of(content), _of_type(row, content, f"{name}.content")]))
     sizes[mask] = len(row)
-    lists = in_order(make("list_view", len(node), offsets=asarray(starts), sizes=asarray(sizes), content=content))
+    lists = make_rows(starts, sizes, content)
+    if kind_of(lists).opaque:
+        content = gather_rows(content, starts[sizes > 0], sizes[sizes > 0])
+        lists = make("list", len(node), offsets=asarray(np.append(0, np.cumsum(sizes))), content=content)
     if not kind.width:
         return _lists_like(node, as_numpy(lists.offsets), lists.content)
     if len(row) != node.width:
@@ -673,12 +588,14 @@ def _of_type(values: Sequence[Any], node: Any, name: str) -> NestedArray:
     Raises
     ------
     TypeError, ValueError, OverflowError
-        A value does not fit the type of the node. None does not fit. Unions and runs are not supported.
+        A value does not fit the type of the node. None does not fit. Opaque nodes are not supported.
     """
     node = nested_of(node)
     kind, length = kind_of(node), len(values)
     if not length:
         return nested_of(part(node, 0, 0))
+    if is_list_view(node):
+        return as_list_views(_rows_of_type(values, decode(part(node, 0, 0), "fill_null"), name), node)
     if kind.lists or (kind.numbers and node.content.ndim > 1):
         return _rows_of_type(values, node, name)
     if kind.numbers:
@@ -724,15 +641,13 @@ def _rows_of_type(values: Sequence[Any], node: NestedArray, name: str) -> Nested
 
 
 def _lists_like(node: NestedArray, ends: Any, content: Any) -> NestedArray:
-    """Return lists or list views with the offset type of a node. The offsets become int64 if they do not fit the type.
+    """Return lists with the offset type of a node. The offsets become int64 if they do not fit the type.
 
     Lists keep the logical type of the node, such as that of a map, unless their offsets become int64.
     """
     fits = ends[-1] <= np.iinfo(node.offsets.dtype).max
     offsets = asarray(ends.astype(node.offsets.dtype if fits else np.int64))
-    meaning = node.meaning if fits and not kind_of(node).sizes else None
-    lists = make("list", len(ends) - 1, offsets=offsets, content=content, meaning=meaning)
-    return as_list_views(lists, node.offsets.dtype) if kind_of(node).sizes else lists
+    return make("list", len(ends) - 1, offsets=offsets, content=content, meaning=node.meaning if fits else None)
 
 
 def _filled_record(node: NestedArray, value: Any, name: str) -> Any:

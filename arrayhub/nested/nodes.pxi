@@ -21,16 +21,16 @@ from arrayhub._core.tree cimport (
     BIT_PACKED,
     CHARACTERS,
     CHUNKS,
+    FOREIGN,
     ENDS,
     NUMBERS,
-    RUNS,
-    TYPES,
     UNCOUNTED,
     VIEWS,
     Tree,
     check_again,
     flat,
     has,
+    is_sliced_with,
     length_of,
     new_chunked,
     new_tree,
@@ -133,13 +133,12 @@ def array_like(values, *sources):
     return a
 
 
-def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
-         Descriptor indices=None, Descriptor type_codes=None, Descriptor run_ends=None, Descriptor validity=None,
-         Py_ssize_t bit=0, tuple parts=None, tuple names=None, Py_ssize_t width=0, Py_ssize_t skip=0, str meaning=None,
-         tuple field=None, tuple child_fields=None, name=None, copy=False):
-    """Create a node from its parts. Offsets, sizes, indices and views are validated on first use.
+def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor indices=None,
+         Descriptor validity=None, Py_ssize_t bit=0, tuple buffers=None, tuple parts=None, tuple names=None, Py_ssize_t width=0,
+         Py_ssize_t skip=0, str meaning=None, tuple field=None, tuple child_fields=None, name=None, copy=False):
+    """Create a node from its parts. Offsets, indices, views, and the buffers of an opaque node are validated on first use.
 
-    Offsets, sizes, indices, type codes, run ends, views and bitmaps are read-only in the node. These arrays, characters and
+    Offsets, indices, views, bitmaps and the buffers of an opaque node are read-only in the node. These arrays, characters and
     packed booleans are copied if they are not contiguous. For VIEW, BufferError is raised instead.
 
     A validity bitmap with a nonzero bit offset is copied to a byte boundary, if the host can read the bitmap. The reason is
@@ -159,22 +158,22 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     if has(t, VIEWS):
         t.content = never_written(t.content)
     validity = without_gaps(validity, "validity", copy)
-    t.offsets = never_written(of_offsets(without_gaps(offsets, "offsets", copy), "offsets", 0))
-    if has(t, RUNS):
-        t.offsets = never_written(without_gaps(run_ends, "run_ends", copy))
+    t.offsets = never_written(of_offsets(without_gaps(offsets, "offsets", copy)))
     t.skip = skip
     t.field = field
     t.child_fields = child_fields
     t.name = name
-    t.sizes = never_written(of_offsets(without_gaps(sizes, "sizes", copy), "sizes",
-                                       0 if offsets is None else offsets.itemsize_))
-    t.indices = never_written(without_gaps(type_codes if has(t, TYPES) else indices, "indices", copy))
+    t.indices = never_written(without_gaps(indices, "indices", copy))
     t.validity = never_written(validity)
     t.bit = bit
     t.names = names
     t.width = width
     t.meaning = meaning
     t.nulls = 0 if validity is None else UNCOUNTED
+    if has(t, FOREIGN):
+        t.buffers = tuple([never_written(without_gaps(buffer, "buffers", copy)) for buffer in buffers or ()])
+        t.parts, t.names = parts or (), names or ()
+        check_layout(t)
     if validity is not None:
         check_bits(validity, bit, length)
     if has(t, BIT_PACKED):
@@ -182,6 +181,23 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     if not has(t, BIT_PACKED):
         align_bitmap(t)
     return t
+
+
+cdef int check_layout(Tree t) except -1:
+    """Raise ValueError unless the buffers and children of an opaque node have the sizes that its format requires."""
+    bitmap, sizes, children = layout_of(t.meaning or "")
+    made = [buffer.itemsize for buffer in t.buffers if buffer.ndim == 1 and len(buffer) == t.length]
+    if len(t.buffers) != len(sizes) or made != list(sizes) or (t.validity is not None and not bitmap):
+        raise ValueError(f"NestedArray: buffers of {t.meaning!r} are {t.buffers}; accepted: {t.length} items of {sizes} bytes")
+    lengths = [length_of(checked_node(one_array(part))) for part in t.parts]
+    if children not in (None, len(lengths)) or len(t.names) != len(lengths) \
+            or (is_sliced_with(t) and any([length < t.length for length in lengths])):
+        raise ValueError(f"NestedArray: children of {t.meaning!r} have lengths {lengths}; accepted: {children} children")
+    if t.meaning == "+r" and not (isinstance(t.parts[0], Descriptor) and t.parts[0].dtype in ("i2", "i4", "i8")
+                                  and t.parts[0].ndim == 1 and 0 <= t.skip <= 2**62):
+        raise ValueError(f"NestedArray: run_ends are {t.parts[0]!r}; accepted: int16, int32 or int64 in one dimension")
+    t.nulls = t.length if t.meaning == "n" else t.nulls
+    return 0
 
 
 cdef int align_bitmap(Tree t) except -1:
@@ -230,17 +246,10 @@ def without_gaps(Descriptor a or None, str what, copy=False):
 cdef int _SIGNED = 0     # DLPack's code of signed integers (kDLInt)
 
 
-cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
-    """Return `a` if it is None or a 1-d array of int32 or int64 in native byte order, else raise TypeError.
-
-    `width` is the required size of an element in bytes, or 0 to accept both sizes.
-    """
-    if a is not None and (a.nd_ != 1 or a.dl_dtype_.code != _SIGNED or a.itemsize_ not in (4, 8) or not a.flags_ & NOTSWAPPED
-                          or width and a.itemsize_ != width):
-        raise TypeError(
-            f"asnested: {what} are {a!r}; accepted: 1 dimension, and int32 or int64 in native byte order, the same dtype for"
-            " offsets and sizes"
-        )
+cdef Descriptor of_offsets(Descriptor a):
+    """Return `a` if it is None or a 1-d array of int32 or int64 in native byte order, else raise TypeError."""
+    if a is not None and (a.nd_ != 1 or a.dl_dtype_.code != _SIGNED or a.itemsize_ not in (4, 8) or not a.flags_ & NOTSWAPPED):
+        raise TypeError(f"asnested: offsets are {a!r}; accepted: 1 dimension, and int32 or int64 in native byte order")
     return a
 
 
@@ -277,7 +286,7 @@ def part(node, Py_ssize_t start, Py_ssize_t stop):
 
 
 def check(Tree t):
-    """Validate offsets, sizes, indices, type codes, run ends and views. Raises as `NestedArray.__getitem__` does."""
+    """Validate offsets, indices, views, and the buffers of an opaque node. Raises as `NestedArray.__getitem__` does."""
     check_again(t)
 
 

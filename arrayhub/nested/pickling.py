@@ -22,7 +22,7 @@ from arrayhub.nested.to_device import moved
 from arrayhub.transport.codec import restore_state, state_error
 from arrayhub.transport.tokens import token as array_token
 
-_ARRAYS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends")
+_ARRAYS = ("validity", "offsets", "indices")
 _INLINE_VIEW = 12  # maximum length, in bytes, of a string that is stored in its view
 
 
@@ -71,14 +71,14 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
         return state
     if kind.named:
         state |= {"names": node.field_names, "parts": _states(node.children, seen)}
-    elif not kind.all_missing:
+    else:
         state["content"] = _state(node.content, seen)
     if kind.views:
         state["parts"] = _states(node.buffers, seen)
     if kind.width:
         state["width"] = node.width
-    if kind.runs:
-        state["skip"] = node.run_offset
+    if kind.opaque:
+        state |= {"buffers": _states(node.buffers, seen), "skip": node.run_offset}
     if node.meaning is not None:
         state["meaning"] = node.meaning
     for name, value in field_facts(node).items():
@@ -127,12 +127,11 @@ def _restored(state: Any) -> Any:
     if kind not in KIND_NAMES or type(length) is not int or length < 0:
         raise state_error("kind and length", (kind, length), "the name of a kind, and a length of 0 or more")
     row = row_named(kind)
-    for name in ("content", "parts"):
+    for name in ("content", "parts", "buffers"):
         if name in facts:
-            facts[name] = tuple(map(_restored, facts[name])) if name == "parts" else _restored(facts[name])
+            facts[name] = _restored(facts[name]) if name == "content" else tuple(map(_restored, facts[name]))
     for name in _ARRAYS:
-        required = name in row.structure and not (row.types and name == "offsets")  # a sparse union lacks offsets
-        if not isinstance(facts.get(name), USMArray if required else (USMArray, type(None))):
+        if not isinstance(facts.get(name), USMArray if name in row.structure else (USMArray, type(None))):
             raise state_error(name, facts.get(name), "an array")
     _check_lengths(kind, row, length, facts)
     return make(kind, length, **facts)
@@ -147,16 +146,12 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
         if not chunked or not all(chunked) or sum(map(len, parts)) != length:
             raise state_error("chunks", parts, f"arrays with {length} elements in total")
         return
-    if row.named:
-        complete = facts.get("offsets") is not None  # a dense union, whose children may have any length
-        if type(facts.get("names")) is not tuple or len(facts["names"]) != len(parts) or any(
-            len(part) < length for part in parts if not complete
-        ):  # fmt: skip
-            raise state_error("fields", facts.get("names"), f"names, and arrays of {length} elements")
-        if row.types:
-            _check_union(facts, length)
-        return
-    if row.all_missing:
+    if row.opaque:
+        return  # `make` compares the buffers and children with the layout of the format
+    if row.fields:
+        names = facts.get("names")
+        if type(names) is not tuple or len(names) != len(parts) or any(len(part) < length for part in parts):
+            raise state_error("fields", names, f"names, and arrays of {length} elements")
         return
     flat = row.numbers or row.packed or row.characters
     accepted = (isinstance(content, USMArray) and content.ndim > 0) or (not flat and isinstance(content, NestedArray))
@@ -173,23 +168,11 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
     if row.width and not (type(facts.get("width")) is int and 0 <= facts["width"] * length <= len(content)):
         raise state_error("width", facts.get("width"), f"rows within the {len(content)} elements of the content")
     for name in row.structure:
-        needed = 0 if row.runs else length + 1 if row.ends and name == "offsets" and length else length
+        needed = length + 1 if name == "offsets" and length else length
         if facts[name].ndim != 1 or len(facts[name]) < needed:
             raise state_error(name, facts[name], f"{needed} elements in one dimension")
-    if row.runs and (facts["run_ends"].dtype not in ("i2", "i4", "i8") or not 0 <= facts.get("skip", 0) <= 2**62):
-        raise state_error("run_ends", facts["run_ends"], "int16, int32 or int64, and a run_offset of zero or more")
     if row.indices and facts["indices"].dtype.kind not in "iu":
         raise state_error("indices", facts["indices"], "integers")
-
-
-def _check_union(facts: dict[str, Any], length: int) -> None:
-    """Raise UnpicklingError unless the type codes and offsets have the types and lengths that a union requires."""
-    if not isinstance(facts.get("meaning"), str) or facts["meaning"][:4] not in ("+ud:", "+us:"):
-        raise state_error("meaning", facts.get("meaning"), "the format of a union, such as '+ud:0,1'")
-    for name, dtype in (("type_codes", "int8"), ("offsets", "int32")):
-        array = facts.get(name)
-        if array is not None and (array.dtype != dtype or array.ndim != 1 or len(array) < length):
-            raise state_error(name, array, f"{length} elements of {dtype}")
 
 
 def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:
@@ -204,8 +187,8 @@ def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     arrays: dict[str, Any] = {}
     for name, array in _named_arrays(node):
         arrays[name] = change(array)
-    if kind_of(node).views:
-        arrays["parts"] = tuple(map(change, node.buffers))
+    if kind_of(node).views or kind_of(node).opaque:
+        arrays["parts" if kind_of(node).views else "buffers"] = tuple(map(change, node.buffers))
     return rebuild(node, functools.partial(_mapped, change=change), **arrays)
 
 
@@ -226,6 +209,8 @@ def _token_of_part(node: NestedArray, name: str, value: Any) -> Any:
         return _token(node.content)
     if name == "parts":
         return tuple(map(_token, node.buffers if kind_of(node).views else _below(node)))
+    if name == "buffers":
+        return tuple(map(_token, node.buffers))
     return array_token(value) if isinstance(value, USMArray) else value
 
 
@@ -240,7 +225,7 @@ def _arrays(node: Any) -> Iterator[Any]:
         return
     for _, array in _named_arrays(node):
         yield array
-    if kind_of(node).views:
+    if kind_of(node).views or kind_of(node).opaque:
         yield from node.buffers
     for part in _below(node):
         yield from _arrays(part)
@@ -250,6 +235,4 @@ def _below(node: NestedArray) -> tuple[Any, ...]:
     """Return the chunks, the children, or the content of a node as a tuple."""
     if kind_of(node).chunks:
         return node.chunks
-    if kind_of(node).all_missing:
-        return ()
     return node.children if kind_of(node).named else (node.content,)

@@ -78,10 +78,7 @@ def _spans(node: NestedArray) -> list[tuple[int, int]]:
     if kind.width:
         return [(k * node.width, (k + 1) * node.width) for k in rows]
     starts = node.offsets[: len(rows) + 1].to_host()
-    if kind.ends:
-        return [(int(starts[k]), int(starts[k + 1])) for k in rows]
-    sizes = node.sizes[: len(rows)].to_host()
-    return [(int(starts[k]), int(starts[k]) + int(sizes[k])) for k in rows]
+    return [(int(starts[k]), int(starts[k + 1])) for k in rows]
 
 
 def _short(value: Any) -> str:

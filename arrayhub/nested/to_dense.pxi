@@ -3,16 +3,13 @@
 from arrayhub._core.errors import Refusal, ValueRefusal
 from arrayhub._core.descriptor cimport COPIED, Descriptor, reshape, shape_tuple
 from arrayhub._core.tree cimport (
-    ALL_MISSING,
     BIT_PACKED,
     CHARACTERS,
     CHUNKS,
     FIELDS,
+    FOREIGN,
     INDICES,
     NUMBERS,
-    RUNS,
-    SIZES,
-    TYPES,
     UTF8,
     WIDTH,
     Tree,
@@ -65,15 +62,11 @@ cdef object densified(object node, bint copy):
         dense = <Descriptor> hooks.nested.from_record(t)
         dense.flags_ |= COPIED
         return dense
-    if has(t, ALL_MISSING):
-        return asarray(np.zeros(0))      # the array is empty; float64 is NumPy's default
-    if has(t, RUNS):
-        if not copy:
-            raise Refusal("to_dense", "the elements are run-end encoded", call="x.to_dense(copy=True)")
-        return densified(hooks.nested.decoded(t, "to_dense"), copy)
-    if has(t, TYPES):
-        raise Refusal("to_dense", "the elements have several types",
-                      "x.children, which have one type each, or x.to_list()")
+    if has(t, FOREIGN):
+        plain = hooks.nested.opaque.decode(t, "to_dense")
+        if not copy and t.length:
+            raise Refusal("to_dense", f"the elements of {type_name(t.meaning)} are converted", call="x.to_dense(copy=True)")
+        return densified(plain, copy)
     if has(t, CHARACTERS):
         elements = "strings" if has(t, UTF8) else "byte strings"
         raise Refusal("to_dense", f"the elements are {elements}", "numbers, booleans, dates and times", "x.to_list()")
@@ -88,10 +81,6 @@ cdef object densified(object node, bint copy):
         if size != width:
             raise ValueRefusal("to_dense", f"row {k} has {size} elements, and row 0 has {width}", "equal lengths",
                                "x.to_list()")
-        if has(t, SIZES) and width and start_of_row(t, k) != start + k * width:
-            if copy:
-                return copied(hooks.nested.concatenate([t]))
-            raise Refusal("to_dense", f"row {k} does not follow row {k - 1} in memory", call="x.to_dense(copy=True)")
     dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
     return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
 
@@ -117,10 +106,6 @@ cdef object of_numpys_type(Tree t, bint copy):
     """Convert dates to NumPy's type. Raise BufferError for other Arrow logical types, which NumPy does not have."""
     if t.meaning == "tdm":      # date64, which is stored like datetime64[ms]
         return t.content
-    if t.meaning[:2] == "d:":
-        raise Refusal(
-            "to_dense", "NumPy cannot represent Arrow's decimals", call="arrayhub.as_arrow(x).cast('float64')",
-        )
     if t.meaning != "tdD":
         raise Refusal(
             "to_dense", f"NumPy cannot represent elements of {type_name(t.meaning)}",
@@ -138,6 +123,4 @@ cdef inline Py_ssize_t start_of_row(Tree t, Py_ssize_t k) noexcept:
 cdef inline Py_ssize_t length_of_row(Tree t, Py_ssize_t k) noexcept:
     if has(t, WIDTH):
         return t.width
-    if has(t, SIZES):
-        return integer_at(t.sizes.data_, t.sizes.itemsize_, k)
     return start_of_row(t, k + 1) - start_of_row(t, k)

@@ -1,6 +1,7 @@
 """Copy NestedArrays to another device.
 
 Only elements that the array references are copied. For a slice, the content of rows outside the slice is not copied.
+The children of opaque nodes, such as the values of runs, are copied in full.
 """
 
 from collections.abc import Callable
@@ -56,15 +57,9 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
         facts["validity"] = move(validity)
     if kind.ends:
         facts |= _moved_rows(node, move, views)
-    elif kind.sizes:
-        facts |= _moved_list_views(node, move, views)
-    elif kind.all_missing:
-        pass
-    elif kind.runs:
-        ends, values = reached_runs(node)
-        facts |= {"run_ends": move(asarray(ends)), "content": moved(values, move, views)}
-    elif kind.types:
-        facts |= _moved_union(node, move, views)
+    elif kind.opaque:
+        facts |= {"names": node.field_names, "parts": _moved_parts(node.children, move, views)}
+        facts |= {"buffers": tuple(map(move, node.buffers)), "skip": node.run_offset}
     elif kind.fields:
         facts |= {"names": node.field_names, "parts": _moved_parts(node.children, move, views)}
     else:
@@ -111,62 +106,3 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)
     return {"offsets": move(asarray(from_zero)), "content": moved(part(content, start, stop), move, views)}
-
-
-def _moved_union(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    """Move the type codes, the referenced part of each child, and the offsets, which are shifted accordingly."""
-    facts: dict[str, Any] = {"names": node.field_names, "type_codes": move(node.type_codes)}
-    children = node.children
-    if node.offsets is not None:
-        codes, offsets = _numbers(node.type_codes), _numbers(node.offsets).copy()
-        check(make("union", len(node), type_codes=asarray(codes), offsets=asarray(offsets), parts=children,
-                   names=node.field_names, meaning=node.meaning))  # fmt: skip
-        children = tuple(
-            _reached(child, offsets, codes == code) for code, child in zip(type_codes(node), children, strict=True)
-        )
-        facts["offsets"] = move(asarray(offsets))
-    parts = []
-    for child in children:
-        parts.append(moved(child, move, views))
-    return facts | {"parts": tuple(parts)}
-
-
-def _reached(child: Any, offsets: Any, rows: Any) -> Any:
-    """Return the part of a union's child that `rows` reference. Shift the offsets of `rows` in place to start at 0."""
-    if not rows.any():
-        return part(child, 0, 0)
-    first, last = int(offsets[rows].min()), int(offsets[rows].max())
-    offsets[rows] -= first
-    return part(child, first, last + 1)
-
-
-def reached_runs(node: NestedArray) -> tuple[Any, Any]:
-    """Return the ends and the values of the runs that a node references. Ends are relative to the first element."""
-    ends = _numbers(node.run_ends)
-    check(make("run_end", len(node), run_ends=asarray(ends), content=node.content, skip=node.run_offset))
-    if not len(node):
-        return ends[:0], part(node.content, 0, 0)
-    ends, skip = ends.astype(np.int64), node.run_offset
-    first, last = (int(np.searchsorted(ends, skip + k, side="right")) for k in (0, len(node) - 1))
-    inside = np.minimum(ends[first : last + 1] - skip, len(node))
-    return inside.astype(node.run_ends.dtype), part(node.content, first, last + 1)
-
-
-def type_codes(node: NestedArray) -> list[int]:
-    """Return the type code of each child of a union, from a format such as ``+ud:0,5``."""
-    listed = node.meaning[4:] if node.meaning is not None else ""
-    return [int(code) for code in listed.split(",")] if listed else []
-
-
-def _moved_list_views(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    starts, sizes = _numbers(node.offsets), _numbers(node.sizes)
-    check(make("list_view", len(node), offsets=asarray(starts), sizes=asarray(sizes), content=node.content))
-    used = sizes > 0
-    start = int(starts[used].min()) if used.any() else 0
-    stop = int((starts + sizes)[used].max()) if used.any() else 0
-    firsts = np.where(used, starts - starts.dtype.type(start), 0).astype(starts.dtype)
-    return {
-        "offsets": move(asarray(firsts)),
-        "sizes": move(asarray(sizes)),
-        "content": moved(part(node.content, start, stop), move, views),
-    }

@@ -8,13 +8,11 @@ from arrayhub._core.tree cimport (
     LISTS,
     Tree,
     check_again,
-    codes_of,
     count_nulls,
     has,
     is_missing,
     part_inside,
     part_of,
-    run_of,
 )
 
 from arrayhub.convert.functions import as_numpy
@@ -70,12 +68,6 @@ cdef list list_lists(Tree t):
     return rows
 
 
-cdef list list_views(Tree t):
-    starts, sizes = as_numpy(t.offsets).tolist(), as_numpy(t.sizes).tolist()
-    items = listed(t.content)
-    return [items[start : start + size] for start, size in zip(starts, sizes)]
-
-
 cdef list list_regular(Tree t):
     items = listed(t.content)
     return [items[k * t.width : (k + 1) * t.width] for k in range(t.length)]
@@ -105,25 +97,6 @@ cdef list list_categories(Tree t):
     return [None if is_missing(t, k) else words[index] for k, index in enumerate(as_numpy(t.indices).tolist())]
 
 
-cdef list list_union(Tree t):
-    """Convert a union. Only the referenced part of each child is converted."""
-    cdef short positions[128]
-    cdef Py_ssize_t k
-    cdef list items = [None] * t.length
-    codes_of(t.meaning, len(t.parts), positions)
-    codes = as_numpy(t.indices)
-    for code in range(128):
-        rows = np.flatnonzero(codes == code) if positions[<int> code] >= 0 else ()
-        if len(rows) == 0:
-            continue
-        places = rows if t.offsets is None else as_numpy(t.offsets)[rows]
-        first = int(places.min())
-        values = listed(part_of(t.parts[positions[<int> code]], first, int(places.max()) + 1))
-        for k, place in zip(rows.tolist(), (places - first).tolist()):
-            items[k] = values[place]
-    return items
-
-
 cdef list list_chunks(Tree t):
     cdef list items = []
     for chunk in t.parts:
@@ -131,21 +104,8 @@ cdef list list_chunks(Tree t):
     return items
 
 
-cdef list list_runs(Tree t):
-    cdef Py_ssize_t first, last
-    if t.length == 0:
-        return []
-    first, last = run_of(t, 0), run_of(t, t.length - 1)
-    ends = np.minimum(as_numpy(t.offsets)[first : last + 1].astype(np.int64) - t.skip, t.length).tolist()
-    items, start = [], 0
-    for item, end in zip(listed(part_inside(t, first, last + 1, "run_ends")), ends):
-        items.extend([item] * (end - start))
-        start = end
-    return items
-
-
-cdef list list_nulls(Tree t):
-    return [None] * t.length
+cdef list list_opaque(Tree t):
+    return hooks.nested.opaque.to_list(t)
 
 
 cdef list list_bits(Tree t):
@@ -157,8 +117,8 @@ ctypedef object (*ElementAt)(Tree t, Py_ssize_t i)
 
 # One function for each kind, in the order of `kinds`. Cython rejects lists of a different length.
 cdef Lister[<int> KINDS] _LISTED
-_LISTED[:] = [list_flat, list_bits, list_lists, list_views, list_regular, list_texts, list_texts, list_texts, list_texts,
-              list_records, list_categories, list_union, list_chunks, list_flat, list_flat, list_runs, list_nulls]
+_LISTED[:] = [list_flat, list_bits, list_lists, list_regular, list_texts, list_texts, list_texts, list_texts, list_records,
+              list_categories, list_chunks, list_opaque]
 cdef ElementAt[<int> KINDS] _ELEMENTS
-_ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, row_at, text_at, text_at, text_at, text_at, record_at,
-                category_at, union_value_at, element_in_chunk, logical_at, logical_at, run_value_at, missing_at]
+_ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, text_at, text_at, text_at, text_at, record_at, category_at,
+                element_in_chunk, opaque_value_at]

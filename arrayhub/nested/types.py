@@ -50,13 +50,25 @@ def _number(node: NestedArray) -> Type:
     return _element(node.content) if node.meaning is None else _logical(node.meaning)
 
 
-def _logical(meaning: str) -> Type:
-    """Return the type of the Arrow format `meaning`: a date, time of day, timestamp, decimal or interval."""
-    if meaning[:2] == "d:":
-        name, precision, scale = decimal_type(meaning)
-        return Element(name, (precision, scale))
+def _opaque(node: NestedArray) -> Type:
+    """Return the type of an opaque node."""
+    meaning = str(node.meaning)
+    if meaning == "n":
+        return Element("null")
+    if meaning == "+r":
+        return Element("run_end", (_element(node.children[1]),))
+    if meaning[:2] == "+u":
+        return Element("union", tuple(map(_element, node.children)))
+    if meaning[:2] == "+v":
+        return Dimension(VAR, _element(node.children[0]))
     if meaning[:2] == "ti":
         return Element("interval", (_INTERVALS[meaning],))
+    name, precision, scale = decimal_type(meaning)
+    return Element(name, (precision, scale))
+
+
+def _logical(meaning: str) -> Type:
+    """Return the type of the Arrow format `meaning`: a date, time of day or timestamp."""
     if meaning[:2] == "td":
         return Element("date32" if meaning == "tdD" else "date64")
     unit = _UNITS[meaning[2]]
@@ -106,7 +118,6 @@ _INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
     flat=_number,
     bits=lambda node: Element("bool"),
     list=lambda node: Dimension(VAR, _element(node.content)),
-    list_view=lambda node: Dimension(VAR, _element(node.content)),
     regular=lambda node: Dimension(node.width, _element(node.content)),
     string=lambda node: Element("string"),
     bytes=lambda node: Element("bytes"),
@@ -116,10 +127,6 @@ _INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
         tuple((name, _element(field)) for name, field in zip(node.field_names, node.children, strict=True))
     ),
     categorical=lambda node: Element("categorical", (_element(node.content),)),
-    union=lambda node: Element("union", tuple(map(_element, node.children))),
     chunked=lambda node: _merged(list(dict.fromkeys(map(_element, node.chunks)))),
-    decimal=_number,
-    interval=_number,
-    run_end=lambda node: Element("run_end", (_element(node.content),)),
-    null=lambda node: Element("null"),
+    opaque=_opaque,
 )

@@ -74,7 +74,7 @@ def test_out_of_band_pickle_round_trip_keeps_values_and_type(source):
     assert_same(pickle.loads(stream, buffers=buffers), source)
 
 
-@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_view(pa.int64())], ids=str)
+@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.large_list(pa.int64())], ids=str)
 def test_slice_pickles_only_its_own_elements(kind):
     x = ah.asnested(pa.array([list(range(100))] * 1000, kind))
     assert len(pickle.dumps(x[:10])) < 20_000 < len(pickle.dumps(x))

@@ -435,7 +435,7 @@ COMPARED_KIND = re.compile(r"\bkind\b\s*(?:==|!=|in\b|not in\b)\s*\(?\s*(?:\"(\w
 def compared_kinds(text):
     from arrayhub._core.tree import KIND_NAMES
 
-    found = [names[0] or names[1].lower().replace("nulls", "null") for names in COMPARED_KIND.findall(text)]
+    found = [names[0] or names[1].lower() for names in COMPARED_KIND.findall(text)]
     return [name for name in found if name in KIND_NAMES]
 
 

@@ -14,18 +14,15 @@ from arrayhub._core.descriptor cimport Descriptor, host_readable, size_of
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub._core.tree cimport (
-    ALL_MISSING,
     BIT_PACKED,
     CHARACTERS,
     ENDS,
     FIELDS,
+    FOREIGN,
     INDICES,
     LISTS,
     NODE_KINDS,
     NUMBERS,
-    RUNS,
-    SIZES,
-    TYPES,
     UNCOUNTED,
     VIEW_BYTES,
     VIEWS,
@@ -226,7 +223,7 @@ cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssi
 
 cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
     cdef Py_ssize_t k, start, count = 0 if t.parts is None else len(t.parts)
-    new_body(out, t, buffers_in(t, count), count if has(t, FIELDS | TYPES) else NODE_KINDS[t.kind].children,
+    new_body(out, t, buffers_in(t, count), count if has(t, FIELDS | FOREIGN) else NODE_KINDS[t.kind].children,
              has(t, INDICES))
     out.length = t.length + lead
     out.null_count = 0
@@ -241,34 +238,36 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
         out.buffers[0] = NULL
         out.null_count = 0
     start = out.offset + lead        # elements in each buffer before the first element of the node
-    if has(t, ENDS | SIZES):
+    if has(t, ENDS):
         out.buffers[1] = back_by(t.offsets, start)
-    if has(t, SIZES):
-        out.buffers[2] = back_by(t.sizes, start)
     if has(t, LISTS):
         fill_array(out.children[0], t.content, start * t.width if has(t, WIDTH) else 0, child_field(t, 0))
     elif has(t, VIEWS):
         fill_view_buffers(out, t, start)
     elif has(t, CHARACTERS):
         out.buffers[2] = (<Descriptor> t.content).data_
-    elif has(t, FIELDS | TYPES):
-        if has(t, TYPES):
-            out.buffers[0] = back_by(t.indices, start)
-        if has(t, TYPES) and t.offsets is not None:
-            out.buffers[1] = back_by(t.offsets, start)
+    elif has(t, FIELDS | FOREIGN):
+        if has(t, FOREIGN):
+            fill_opaque(out, t, start)
         for k in range(count):
             fill_array(out.children[k], t.parts[k], start if is_sliced_with(t) else 0, child_field(t, k))
-    elif has(t, RUNS):
-        out.offset = t.skip if t.length else 0
-        fill_array(out.children[0], t.offsets, 0)
-        fill_array(out.children[1], t.content, 0, child_field(t, 1))
-    elif has(t, ALL_MISSING):
-        out.null_count = out.length
     elif has(t, INDICES):
         out.buffers[1] = back_by(t.indices, start)
         fill_array(out.dictionary, t.content, 0, child_field(t, 0))
     elif has(t, BIT_PACKED):
         out.buffers[1] = (<Descriptor> t.content).data_ - ((start - t.bit) >> 3 if out.length else 0)
+    return 0
+
+
+cdef int fill_opaque(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
+    """Set the buffers of an opaque node after its bitmap, the offset of runs, and the number of elements of type null."""
+    cdef Py_ssize_t k, first = out.n_buffers - len(t.buffers)
+    for k in range(len(t.buffers)):
+        out.buffers[first + k] = back_by(<Descriptor> t.buffers[k], start)
+    if t.meaning == "+r":
+        out.offset = t.skip if t.length else 0
+    elif t.meaning == "n":
+        out.null_count = out.length
     return 0
 
 
@@ -278,7 +277,7 @@ cdef bint has_runs(object node):
     if not isinstance(node, Tree):
         return False
     t = <Tree> node
-    if has(t, RUNS) or has_runs(t.content):
+    if (has(t, FOREIGN) and t.meaning == "+r") or has_runs(t.content):
         return True
     for part in t.parts or ():
         if has_runs(part):
@@ -296,11 +295,11 @@ cdef int set_aligned_bitmap(ArrowArray* out, Tree t) except -1:
     return 0
 
 
-cdef inline int buffers_in(Tree t, Py_ssize_t count) noexcept:
+cdef inline int buffers_in(Tree t, Py_ssize_t count) except -1:
     """Return the number of buffers of a node with `count` parts."""
     if has(t, VIEWS):
         return 3 + <int> count
-    return 1 if has(t, TYPES) and t.offsets is None else NODE_KINDS[t.kind].buffers
+    return buffers_of(find_format(t.meaning.encode())) if has(t, FOREIGN) else NODE_KINDS[t.kind].buffers
 
 
 cdef inline const void* back_by(Descriptor a, Py_ssize_t elements) noexcept:

@@ -23,11 +23,10 @@ from arrayhub._core.tree cimport (
     CHUNKS,
     FIELDS,
     FLAT,
+    FOREIGN,
     INDICES,
     LISTS,
     NUMBERS,
-    RUNS,
-    TYPES,
     WIDTH,
     Tree,
     bit_at,
@@ -236,13 +235,12 @@ cdef object with_tensors(object node, tuple field):
         return with_tensor_items(t)
     fields = t.child_fields
     content = t.content
-    if isinstance(content, Tree) or fields is not None:
-        k = 1 if has(t, RUNS) else 0
-        content = with_tensors(content, child_field(t, k)) if has(t, LISTS | INDICES | RUNS) else content
+    if has(t, LISTS | INDICES) and (isinstance(content, Tree) or fields is not None):
+        content = with_tensors(content, child_field(t, 0))
         if content is not t.content:
-            fields = with_field_of(content, fields, k)
+            fields = with_field_of(content, fields, 0)
     parts = t.parts
-    if has(t, FIELDS | TYPES):
+    if has(t, FIELDS | FOREIGN):
         parts = list(t.parts)
         for k in range(len(parts)):
             part = with_tensors(parts[k], child_field(t, k))

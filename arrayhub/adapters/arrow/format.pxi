@@ -7,32 +7,33 @@ from libc.string cimport strcmp, strlen, strncmp
 
 from arrayhub._core cimport dtypes
 from arrayhub._core.tree cimport (
+    ANY,
     BITS,
     BYTES,
     BYTES_VIEW,
-    DECIMAL,
     FLAT,
-    INTERVAL,
+    FOREIGN,
     LIST,
-    LIST_VIEW,
     NODE_KINDS,
-    NULLS,
+    OPAQUE,
     RECORD,
     REGULAR,
-    RUN_END,
     STRING,
     STRING_VIEW,
-    TYPES,
-    UNION,
 )
+
+from arrayhub._core.errors import interface_error
 
 cdef struct Format:
     const char* text         # the format, or its prefix
     bint exact               # whether `text` is the complete format
     int kind                 # kind of node in _core/kinds, or REFUSED
-    int width                # size in bytes of an offset, or of an element of fixed size; UNION: 4 if dense, 1 if sparse
-    const char* number       # dtype that `build_flat` creates: V bytes, i int32, M and m times, I interval, d decimal
+    int width                # size in bytes of an offset, or the largest size of an element
+    const char* number       # dtype that `build_flat` creates: V bytes, i int32, M and m times; OPAQUE: buffers, see below
     const char* words        # name of the type in messages
+
+# The buffers of an opaque format: "?" for a bitmap, then a letter for each buffer, which is the size in bytes of an element's item
+# in the buffer: a digit, G for 16, or d if the format contains the size (see `decimal_width`).
 
 cdef enum:
     REFUSED = -1
@@ -49,8 +50,8 @@ _TABLE[5] = Format(b"vu",   True,  STRING_VIEW, 16,    NULL,    b"utf8_view")
 _TABLE[6] = Format(b"vz",   True,  BYTES_VIEW,  16,    NULL,    b"binary_view")
 _TABLE[7] = Format(b"+l",   True,  LIST,        4,     NULL,    b"list")
 _TABLE[8] = Format(b"+L",   True,  LIST,        8,     NULL,    b"large_list")
-_TABLE[9] = Format(b"+vl",  True,  LIST_VIEW,   4,     NULL,    b"list_view")
-_TABLE[10] = Format(b"+vL", True,  LIST_VIEW,   8,     NULL,    b"large_list_view")
+_TABLE[9] = Format(b"+vl",  True,  OPAQUE,      4,     b"?44",  b"list_view")
+_TABLE[10] = Format(b"+vL", True,  OPAQUE,      8,     b"?88",  b"large_list_view")
 _TABLE[11] = Format(b"+w:", False, REGULAR,     0,     NULL,    b"fixed_size_list")
 _TABLE[12] = Format(b"+s",  True,  RECORD,      0,     NULL,    b"struct")
 _TABLE[13] = Format(b"w:",  False, FLAT,        0,     b"V",    b"fixed_size_binary")
@@ -68,16 +69,16 @@ _TABLE[24] = Format(b"tDs", True,  FLAT,        8,     b"m",    b"duration[s]")
 _TABLE[25] = Format(b"tDm", True,  FLAT,        8,     b"m",    b"duration[ms]")
 _TABLE[26] = Format(b"tDu", True,  FLAT,        8,     b"m",    b"duration[us]")
 _TABLE[27] = Format(b"tDn", True,  FLAT,        8,     b"m",    b"duration[ns]")
-_TABLE[28] = Format(b"tiM", True,  INTERVAL,    4,     b"I",    b"interval[months]")
-_TABLE[29] = Format(b"d:",  False, DECIMAL,     32,    b"d",    b"decimal")      # the maximum width, see `decimal_width`
-_TABLE[30] = Format(b"+ud:", False, UNION,      4,     NULL,    b"dense_union")
-_TABLE[31] = Format(b"+r",  True,  RUN_END,     0,     NULL,    b"run_end_encoded")
-_TABLE[32] = Format(b"n",   True,  NULLS,       0,     NULL,    b"null")
+_TABLE[28] = Format(b"tiM", True,  OPAQUE,      4,     b"?4",   b"interval[months]")
+_TABLE[29] = Format(b"d:",  False, OPAQUE,      32,    b"?d",   b"decimal")
+_TABLE[30] = Format(b"+ud:", False, OPAQUE,     4,     b"14",   b"dense_union")
+_TABLE[31] = Format(b"+r",  True,  OPAQUE,      0,     b"",     b"run_end_encoded")
+_TABLE[32] = Format(b"n",   True,  OPAQUE,      0,     b"",     b"null")
 _TABLE[33] = Format(b"+m",  True,  LIST,        4,     NULL,    b"map")     # imported as a list
 _TABLE[34] = Format(b"_pl", False, REFUSED,     0,     NULL,    b"a type that only polars defines")
-_TABLE[35] = Format(b"+us:", False, UNION,      1,     NULL,    b"sparse_union")
-_TABLE[36] = Format(b"tiD", True,  INTERVAL,    8,     b"I",    b"interval[days, milliseconds]")
-_TABLE[37] = Format(b"tin", True,  INTERVAL,    16,    b"I",    b"interval[months, days, nanoseconds]")
+_TABLE[35] = Format(b"+us:", False, OPAQUE,     1,     b"1",    b"sparse_union")
+_TABLE[36] = Format(b"tiD", True,  OPAQUE,      8,     b"?8",   b"interval[days, milliseconds]")
+_TABLE[37] = Format(b"tin", True,  OPAQUE,      16,    b"?G",   b"interval[months, days, nanoseconds]")
 
 # Rows for the formats of numbers, indexed by the letter of the format. Generated from the table of element types.
 cdef Format[128] _NUMBERS
@@ -118,9 +119,65 @@ cdef const Format* format_of_kind(int kind, Py_ssize_t width) noexcept nogil:
     return NULL
 
 
+cdef inline bint is_opaque(const Format* row) noexcept nogil:
+    return NODE_KINDS[row.kind].properties & FOREIGN != 0
+
+
 cdef int buffers_of(const Format* row) noexcept nogil:
-    """Return the number of buffers of a format, or ANY if the number varies. A sparse union does not have offsets."""
-    return 1 if NODE_KINDS[row.kind].properties & TYPES and row.width == 1 else NODE_KINDS[row.kind].buffers
+    """Return the number of buffers of a format, or ANY if the number varies."""
+    return <int> strlen(row.number) if is_opaque(row) else NODE_KINDS[row.kind].buffers
+
+
+cdef int children_of(const Format* row) noexcept nogil:
+    """Return the number of children of a format, or ANY if the number varies."""
+    if not is_opaque(row):
+        return NODE_KINDS[row.kind].children
+    if row.text[0] != c"+":
+        return 0
+    return ANY if row.text[1] == c"u" else 2 if row.text[1] == c"r" else 1
+
+
+cdef bint has_bitmap(const Format* row) noexcept nogil:
+    """Return whether the first buffer of a format is a validity bitmap."""
+    return not is_opaque(row) or row.number[0] == c"?"
+
+
+cdef Py_ssize_t item_size(char letter, const char* text) except -1:
+    """Return the size in bytes of an item of a buffer of an opaque format."""
+    return decimal_width(text) if letter == c"d" else 16 if letter == c"G" else letter - c"0"
+
+
+cdef int decimal_width(const char* format) except -1:
+    """Return the size in bytes of a decimal with the format ``d:precision,scale`` or ``d:precision,scale,bits``."""
+    text = format[: min(<Py_ssize_t> strlen(format), 80)]
+    numbers = text[2:].split(b",")
+    if len(numbers) not in (2, 3) or any([len(n) > 9 or not n.removeprefix(b"-").isdigit() for n in numbers]):
+        raise interface_error("Arrow", "format", text, "'d:precision,scale' or 'd:precision,scale,bits'")
+    bits = int(numbers[2]) if len(numbers) == 3 else 128
+    if bits not in (32, 64, 128, 256):
+        raise interface_error("Arrow", "format", text, "a size of 32, 64, 128 or 256 bits")
+    if not 1 <= int(numbers[0]) <= 76:
+        raise interface_error("Arrow", "format", text, "a precision of 1 to 76 digits")
+    return bits // 8
+
+
+def layout_of(str meaning not None):
+    """Return the layout of an opaque format: whether it has a bitmap, the size of an item of each other buffer, and the children.
+
+    The number of children is None for unions.
+
+    Raises
+    ------
+    InterfaceError
+        The format is not the format of an opaque kind.
+    """
+    cdef bytes text = meaning.encode()
+    cdef const Format* row = find_format(text)
+    if row == NULL or row.kind == REFUSED or not is_opaque(row):
+        raise interface_error("Arrow", "format", meaning, "the format of an opaque array, such as 'n' or '+r'")
+    letters = (<bytes> row.number).lstrip(b"?")
+    children = children_of(row)
+    return has_bitmap(row), tuple([item_size(letter, text) for letter in letters]), None if children < 0 else children
 
 
 cdef str unit_of(const char* text):

@@ -8,9 +8,9 @@ from arrayhub._core.tree cimport (
     CATEGORICAL,
     CHUNKS,
     FIELDS,
+    FOREIGN,
     NODE_KINDS,
     NUMBERS,
-    RUNS,
     UNCOUNTED,
     UTF8,
     WIDTH,
@@ -100,11 +100,8 @@ cdef str refusal_of(Tree t):
         plural = "" if t.nulls == 1 else "s"
         count = "a bitmap of missing values" if t.nulls == UNCOUNTED else f"{t.nulls} missing value{plural}"
         return f"has {count}, which a dense array cannot represent; {advice_on_missing(t)}call arrayhub.asnested(x)"
-    if has(t, RUNS) and isinstance(t.content, Tree) and has_nulls(<Tree> t.content):
-        return "has runs of missing values, which a dense array cannot represent;" \
-            f" {advice_on_numbers(t.content)}call arrayhub.asnested(x)"
-    if t.meaning is not None and t.meaning[:2] == "d:":
-        return "has decimals, which NumPy cannot represent; call arrayhub.as_arrow(x).cast('float64'), or arrayhub.asnested(x)"
+    if has(t, FOREIGN):
+        return opaque_refusal(type_name(t.meaning))
     if t.meaning == "tdD":
         return "has elements of date32, which NumPy represents in eight bytes; pass copy=True, which converts to" \
             " datetime64[D], or call arrayhub.asnested(x).content, which contains the days as int32"
@@ -117,6 +114,15 @@ cdef str refusal_of(Tree t):
     return NODE_KINDS[t.kind].refusal.decode()
 
 
+cdef str opaque_refusal(str words):
+    """Return why elements of a type whose name is `words` are not a dense array, and the call to use instead."""
+    if words == "decimal":
+        return "has decimals, which NumPy cannot represent; call arrayhub.as_arrow(x).cast('float64'), or arrayhub.asnested(x)"
+    if words.endswith("list_view") or words == "run_end_encoded":
+        return f"has elements of {words}, which arrayhub.asnested(x).to_dense(copy=True) converts; call arrayhub.asnested(x)"
+    return f"has elements of {words}, a type that NumPy does not have; call arrayhub.asnested(x)"
+
+
 cdef bint has_nulls(Tree t) except -1:
     """Return True if an element is missing, or if the host cannot read the bitmap."""
     return t.validity is not None and (not host_readable(t.validity) or count_nulls(t))
@@ -125,7 +131,7 @@ cdef bint has_nulls(Tree t) except -1:
 cdef str advice_on_missing(Tree t):
     """Return advice on ``missing=`` that precedes other advice in an error, such as "pass missing=..., or ".
 
-    Return "" if ``missing=`` does not apply, for example for bytes, dictionaries, nested lists, times of day and decimals.
+    Return "" if ``missing=`` does not apply, for example for bytes, dictionaries, nested lists and times of day.
     """
     if has(t, UTF8):
         return "pass missing='' to arrayhub.as_numpy, or "
@@ -219,6 +225,8 @@ cdef int check_format(ArrowSchema* schema, object obj) except -1:
     if schema.dictionary == NULL and (row == NULL or row.kind == REFUSED):
         return 0
     cdef int kind = CATEGORICAL if schema.dictionary != NULL else row.kind
+    if NODE_KINDS[kind].properties & FOREIGN:
+        raise not_dense(obj, opaque_refusal(row.words.decode()))
     if not NODE_KINDS[kind].properties & (NUMBERS | WIDTH):
         raise not_dense(obj, NODE_KINDS[kind].refusal.decode())
     return 0

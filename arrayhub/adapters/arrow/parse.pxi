@@ -25,37 +25,34 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.runtime cimport adopt, host_ready
 from arrayhub._core.tree cimport (
-    ALL_MISSING,
     ANY,
     BIT_PACKED,
     CATEGORICAL,
     FIELDS,
+    FOREIGN,
     LISTS,
     MAX_DEPTH,
     NODE_KINDS,
-    NO_BITMAP,
     NUMBERS,
+    OPAQUE,
     REGULAR,
-    RUNS,
-    SIZES,
-    TYPES,
     UNCOUNTED,
     VIEW_BYTES,
     VIEWS,
     WIDTH,
-    NodeKind,
     Tree,
-    codes_of,
     count_nulls,
     flat,
     has,
     integer_at,
+    is_sliced_with,
     new_tree,
 )
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.descriptor import TYPE_NAMES
 from arrayhub._core.errors import Refusal, interface_error
+from arrayhub._core.tree import union_codes
 
 cdef extern from "Python.h":
     void gc_untrack "PyObject_GC_UnTrack"(PyObject* o) noexcept
@@ -93,7 +90,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
     if layout.checked_add(array.offset, start, &first) or layout.checked_add(first, length, &start):
         raise array_error(schema, "offset", array.offset, "an offset whose sum with the length is below 2**63")
     check_data(schema, array, row, first, length)
-    cdef Py_ssize_t nulls = nulls_in(schema, array, length) if not properties & NO_BITMAP else 0
+    cdef Py_ssize_t nulls = nulls_in(schema, array, length) if has_bitmap(row) else 0
     cdef Descriptor validity = None
     if nulls != 0:
         validity = buffer_of(owner, array.buffers[0], first >> 3, ((first & 7) + length + 7) >> 3)
@@ -104,6 +101,8 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
         node = build_flat(owner, schema, array, row, first, length)
     elif properties & WIDTH:
         node = build_regular(owner, schema, array, first, length, depth, nodes)
+    elif properties & FOREIGN:
+        node = build_opaque(owner, schema, array, row, first, length, depth, nodes)
     else:
         node = build_other(owner, schema, array, row, first, length, depth, nodes)
     if schema.metadata != NULL:
@@ -183,18 +182,16 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
 
 cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row) except -1:
     cdef int64_t k
-    cdef const NodeKind* kind = &NODE_KINDS[row.kind]
-    cdef int buffers = buffers_of(row)
+    cdef int buffers = buffers_of(row), children = children_of(row)
     cdef bint right = array.n_buffers == buffers if buffers != ANY else 3 <= array.n_buffers <= 1 << 30
-    if array.n_buffers == 1 and kind.properties & ALL_MISSING:      # polars 2.1 exports a bitmap that is NULL
+    if array.n_buffers == 1 and row.text != NULL and row.text[0] == c"n":      # polars 2.1 exports a bitmap that is NULL
         right = array.buffers != NULL and array.buffers[0] == NULL
     if not right:
         raise array_error(schema, "n_buffers", array.n_buffers, str(buffers) if buffers != ANY else "3 or more")
     if array.buffers == NULL and buffers != 0:
         raise array_error(schema, "buffers", None, f"a pointer to {array.n_buffers} addresses")
-    if schema.n_children < 0 or (kind.children != ANY and schema.n_children != kind.children):
-        raise array_error(schema, "schema.n_children", schema.n_children,
-                          str(kind.children) if kind.children != ANY else "zero or more")
+    if schema.n_children < 0 or (children != ANY and schema.n_children != children):
+        raise array_error(schema, "schema.n_children", schema.n_children, str(children) if children != ANY else "zero or more")
     if array.n_children != schema.n_children:
         raise array_error(schema, "n_children", array.n_children, f"{schema.n_children}, as in the schema")
     if schema.n_children > MAX_NODES:
@@ -214,11 +211,10 @@ cdef int check_data(ArrowSchema* schema, ArrowArray* array, const Format* row, P
     cdef Py_ssize_t ignored, k
     if layout.checked_mul(first + length, row.width, &ignored):
         raise array_error(schema, "length", array.length, "a length whose elements end below 2**63 bytes")
-    cdef int buffers = buffers_of(row), properties = NODE_KINDS[row.kind].properties
-    cdef int start = 0 if properties & NO_BITMAP else 1
+    cdef int buffers = buffers_of(row), start = has_bitmap(row)
     if length == 0 or buffers == start or (row.number != NULL and row.number[0] == c"V"):
         return 0
-    for k in range(start, buffers if properties & (SIZES | NO_BITMAP) else 2):
+    for k in range(start, buffers if is_opaque(row) else 2):
         if array.buffers[k] == NULL:
             raise array_error(schema, f"buffers[{k}]", None, f"the address of {length} elements")
     return 0
@@ -340,11 +336,6 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
         dtype = np.dtype(f"V{width}")
     elif row.number[0] == c"i":
         dtype = _INT32
-    elif row.number[0] == c"I":
-        dtype = _INTERVALS[schema.format]
-    elif row.number[0] == c"d":
-        width = decimal_width(schema)
-        dtype = _DECIMALS[width]
     else:
         dtype = time_dtype(row, schema.format)
     a = blank(owner, advance(array.buffers[1], first, width), length)
@@ -358,39 +349,16 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
     return t
 
 
-# NumPy's dtypes for decimals of each size in bytes. NumPy does not have integers of 16 or 32 bytes.
-cdef dict _DECIMALS = {width: np.dtype(name) for width, name in ((4, "i4"), (8, "i8"), (16, "V16"), (32, "V32"))}
 cdef object _INT32 = np.dtype("i4")
-cdef dict _INTERVALS = {
-    b"tiM": np.dtype("i4"),
-    b"tiD": np.dtype([("days", "i4"), ("milliseconds", "i4")]),
-    b"tin": np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8")]),
-}
-
-
-cdef int decimal_width(ArrowSchema* schema) except -1:
-    """Return the size in bytes of a decimal with the format ``d:precision,scale`` or ``d:precision,scale,bits``."""
-    text = schema.format[: min(<Py_ssize_t> strlen(schema.format), 80)]
-    numbers = text[2:].split(b",")
-    if len(numbers) not in (2, 3) or any([len(n) > 9 or not n.removeprefix(b"-").isdigit() for n in numbers]):
-        raise interface_error("Arrow", "format", text, "'d:precision,scale' or 'd:precision,scale,bits'")
-    bits = int(numbers[2]) if len(numbers) == 3 else 128
-    if bits not in (32, 64, 128, 256):
-        raise interface_error("Arrow", "format", text, "a size of 32, 64, 128 or 256 bits")
-    if not 1 <= int(numbers[0]) <= 76:
-        raise interface_error("Arrow", "format", text, "a precision of 1 to 76 digits")
-    return bits // 8
 
 
 cdef bint has_logical_type(const char* text, const Format* row) noexcept:
     """Return whether the NumPy dtype of the elements does not determine the format.
 
-    This is the case for dates, times of day, timestamps with a time zone, intervals and decimals.
+    This is the case for dates, times of day and timestamps with a time zone.
     """
     if row.number[0] == c"V":
         return False
-    if row.number[0] == c"I" or row.number[0] == c"d":
-        return True
     return text[1] == c"d" or text[1] == c"t" or (text[1] == c"s" and text[4] != 0)
 
 
@@ -448,19 +416,8 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
         t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
     elif has(t, FIELDS):
         fill_children(t, owner, schema, array, first, length, depth, nodes)
-    elif has(t, TYPES):
-        fill_union(t, owner, schema, array, row, first, length, depth, nodes)
-    elif has(t, RUNS):
-        fill_runs(t, owner, schema, array, first, depth, nodes)
-    elif has(t, ALL_MISSING):
-        t.nulls = length
     elif has(t, VIEWS):
         fill_views(t, owner, schema, array, first, length)
-    elif has(t, SIZES):
-        t.offsets = integers(owner, array.buffers[1], first, length, row.width)
-        t.sizes = integers(owner, array.buffers[2], first, length, row.width)
-        t.content = child_of(owner, schema, array, depth, nodes)
-        t.child_fields = fields_of(schema, b"item")
     else:
         t.offsets = offsets_of(owner, array, first, length, row.width)
         t.content = child_of(owner, schema, array, depth, nodes) if has(t, LISTS) else \
@@ -522,7 +479,7 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
 
 cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
                        int depth, int* nodes) except -1:
-    """Set the children of a struct or a union. Field names may repeat.
+    """Set the children of a struct or of an opaque node. Field names may repeat.
 
     The offset of a struct or a sparse union also applies to its children. If `length` is -1, children keep their own length.
     """
@@ -538,35 +495,46 @@ cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* ar
     return 0
 
 
-cdef int fill_runs(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, int depth,
-                   int* nodes) except -1:
-    """Fill in the run ends and values of a run-end encoded array. The offset of the array does not apply to its children."""
-    cdef Py_ssize_t runs = array.children[0].length
-    ends = build(owner, schema.children[0], array.children[0], 0, runs, depth + 1, nodes)
+cdef Tree build_opaque(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
+                       Py_ssize_t length, int depth, int* nodes):
+    """Build a node of a format whose elements only pass through.
+
+    The offset of the array applies to its buffers, and to the children of a sparse union. Runs keep the offset.
+    """
+    cdef Tree t = new_tree(OPAQUE, length)
+    cdef Descriptor a
+    cdef Py_ssize_t size
+    cdef int k
+    cdef list buffers = []
+    t.meaning = schema.format[:min(<Py_ssize_t> strlen(schema.format), 1000)].decode("utf-8", "replace")
+    for k in range(has_bitmap(row), buffers_of(row)):
+        size = item_size(row.number[k], schema.format)
+        a = blank(owner, advance(array.buffers[k], first, size), length)
+        set_dtype(a, _ITEMS[size])
+        buffers.append(finished(a))
+    t.buffers = tuple(buffers)
+    cdef bint sliced = is_sliced_with(t)
+    fill_children(t, owner, schema, array, first if sliced else 0, length if sliced else -1, depth, nodes)
+    if schema.format[1] == c"u":
+        union_codes(t.meaning, schema.n_children)
+    elif schema.format[1] == c"r":
+        t.skip = first
+        check_run_ends(schema, t.parts[0])
+    elif schema.format[0] == c"n":
+        t.nulls = length
+    return t
+
+
+# NumPy's dtype for an item of each size in bytes.
+cdef dict _ITEMS = {1: np.dtype("i1"), 4: np.dtype("i4"), 8: np.dtype("i8"), 16: np.dtype("V16"), 32: np.dtype("V32")}
+
+
+cdef int check_run_ends(ArrowSchema* schema, object ends) except -1:
     if not isinstance(ends, Descriptor) or (<Descriptor> ends).nd_ != 1 or (<Descriptor> ends).dl_dtype_.code != 0 \
             or (<Descriptor> ends).itemsize_ < 2:
         raise array_error(schema, "run_ends", text_of(schema.children[0].format),
                           "int16, int32 or int64 without missing values")
-    t.offsets = <Descriptor> ends
-    t.content = build(owner, schema.children[1], array.children[1], 0, array.children[1].length, depth + 1, nodes)
-    t.child_fields = fields_of(schema, NULL)
-    t.skip = first
     return 0
-
-
-cdef int fill_union(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
-                    Py_ssize_t length, int depth, int* nodes) except -1:
-    """Fill in the type codes and children of a union, and the offsets of a dense union."""
-    cdef short positions[128]
-    cdef bint dense = row.width == 4
-    t.meaning = schema.format[:min(<Py_ssize_t> strlen(schema.format), 1000)].decode("utf-8", "replace")
-    codes_of(t.meaning, schema.n_children, positions)
-    t.indices = blank(owner, advance(array.buffers[0], first, 1), length)
-    set_type(t.indices, dtypes.by_arrow(c"c"))
-    finished(t.indices)
-    if dense:
-        t.offsets = integers(owner, array.buffers[1], first, length, 4)
-    return fill_children(t, owner, schema, array, 0 if dense else first, -1 if dense else length, depth, nodes)
 
 
 cdef str field_name(const char* name):

@@ -28,13 +28,12 @@ from arrayhub._core.runtime cimport device_name
 from arrayhub._core.tree cimport (
     CHUNKS,
     FIELDS,
+    FOREIGN,
     INDICES,
     LISTS,
     MAX_DEPTH,
     NODE_KINDS,
     NUMBERS,
-    RUNS,
-    TYPES,
     WIDTH,
     Tree,
     has,
@@ -217,7 +216,7 @@ cdef bint packs(object node, tuple field):
         a = (<Tree> node).content if isinstance(node, Tree) else node
         return is_packed(<Descriptor> a, has_bytes(node, field))
     t = <Tree> node
-    if t.content is not None and packs(t.content, child_field(t, 0 if not has(t, RUNS) else 1)):
+    if t.content is not None and packs(t.content, child_field(t, 0)):
         return True
     for k in range(0 if t.parts is None else len(t.parts)):
         if packs(t.parts[k], child_field(t, k)):
@@ -343,11 +342,10 @@ cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
     if has(t, INDICES) and asked.dictionary != NULL:
         content, facts = as_requested(content, child_field(t, 0), asked.dictionary)
         set_item(fields, 0, facts)
-    elif has(t, LISTS | RUNS) and asked.n_children == (2 if has(t, RUNS) else 1):
-        k = asked.n_children - 1
-        content, facts = as_requested(content, child_field(t, k), asked.children[k])
-        set_item(fields, k, facts)
-    elif has(t, FIELDS | TYPES) and asked.n_children == len(t.parts):
+    elif has(t, LISTS) and asked.n_children == 1:
+        content, facts = as_requested(content, child_field(t, 0), asked.children[0])
+        set_item(fields, 0, facts)
+    elif has(t, FIELDS | FOREIGN) and asked.n_children == len(t.parts):
         parts = list(t.parts)
         for k in range(len(parts)):
             parts[k], facts = as_requested(parts[k], child_field(t, k), asked.children[k])
@@ -547,14 +545,11 @@ cdef int fill_typed_schema(ArrowSchema* out, object node, bytes name, bytes meta
         if t.meaning is not None:
             out.flags |= ARROW_FLAG_DICTIONARY_ORDERED
         return fill_schema(out.dictionary, t.content, b"", child_field(t, 0))
-    children = len(t.parts) if has(t, FIELDS | TYPES) else NODE_KINDS[t.kind].children
+    children = len(t.parts) if has(t, FIELDS | FOREIGN) else NODE_KINDS[t.kind].children
     new_schema(out, format_of(t), name, metadata, children, False)
-    if has(t, FIELDS | TYPES):
+    if has(t, FIELDS | FOREIGN):
         for k in range(len(t.parts)):
             fill_schema(out.children[k], t.parts[k], t.names[k].encode(), child_field(t, k))
-    elif has(t, RUNS):
-        fill_schema(out.children[0], t.offsets, b"run_ends", child_field(t, 0) or (None, 0, None))
-        fill_schema(out.children[1], t.content, b"values", child_field(t, 1))
     elif children:
         fill_schema(out.children[0], t.content, _ITEM, child_field(t, 0))
     return 0
@@ -563,11 +558,11 @@ cdef int fill_typed_schema(ArrowSchema* out, object node, bytes name, bytes meta
 cdef bytes format_of(Tree t):
     if has(t, WIDTH):
         return b"+w:%d" % t.width
-    if has(t, TYPES):
+    if has(t, FOREIGN):
         return t.meaning.encode()
     if t.meaning is not None and has(t, LISTS) and t.offsets.itemsize_ == 4:
         return b"+m"
-    return format_of_kind(t.kind, 0 if t.offsets is None or has(t, RUNS) else t.offsets.itemsize_).text
+    return format_of_kind(t.kind, 0 if t.offsets is None else t.offsets.itemsize_).text
 
 
 cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis, bytes name, bytes metadata,

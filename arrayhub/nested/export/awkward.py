@@ -11,7 +11,7 @@ from arrayhub._core.copying import Copy, check_copy, forbidden
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import Refusal, needed
 from arrayhub._core.hooks import hooks
-from arrayhub._core.tree import kind_of, per_kind
+from arrayhub._core.tree import kind_of, per_kind, union_codes
 from arrayhub.adapters.arrow import metadata_of_node, type_name
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
@@ -27,13 +27,13 @@ from arrayhub.nested.array import (
     with_offsets,
 )
 from arrayhub.nested.array import check as check_offsets
-from arrayhub.nested.concatenate import content_of_rows, in_order, is_in_order
+from arrayhub.nested.concatenate import content_of_rows
 from arrayhub.nested.conform import child_nodes
-from arrayhub.nested.export.shared import OUT_OF_ORDER, export, is_chunked, on_host, single_chunk
+from arrayhub.nested.export.shared import export, is_chunked, on_host, single_chunk
 from arrayhub.nested.from_awkward import CHARACTERS
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
-from arrayhub.nested.runs import decoded
-from arrayhub.nested.to_device import offsets_on_host, type_codes
+from arrayhub.nested.opaque import decode, is_null_type, is_run_end
+from arrayhub.nested.to_device import offsets_on_host
 
 if TYPE_CHECKING:
     import awkward as ak
@@ -48,7 +48,6 @@ def as_awkward(
     following parts are encoded for awkward whatever `copy` says:
 
     - string views, packed booleans and run-end encoded arrays;
-    - list views, unless their rows are adjacent and in order;
     - indices of categories, unless they are int64 and no element is missing;
     - type codes of unions, unless the code of each child is its position;
     - children of a union that awkward merges because their types have a common type, such as integers and floats. If
@@ -131,7 +130,9 @@ def _check_node(node: Any, copied: bool) -> None:
         raise _meaning_error(node)
     if kind.fields:
         check_names(node, "awkward", error=Refusal)
-    if kind.types and len(node.children) < 2:  # awkward requires two children
+    if kind.opaque and str(node.meaning)[:2] in ("d:", "ti"):
+        raise _meaning_error(node)
+    if _is_union(node) and len(node.children) < 2:  # awkward requires two children
         raise Refusal("awkward", f"a union of {len(node.children)} types is not supported", "two or more")
     if kind.over_nodes or kind.numbers:
         for child in child_nodes(node):
@@ -148,21 +149,28 @@ def why_copied(array: Any, obj: Any) -> str:
         why = _DAYS
     elif kind.packed:
         why = _BITS
-    elif kind.sizes and not is_in_order(array):
-        why = OUT_OF_ORDER
     elif kind.views:
         why = _VIEWS
-    elif kind.runs:
-        why = _RUNS
+    elif is_run_end(array):
+        return _RUNS
     elif kind.indices and array.indices.dtype != np.int64:
         why = f"the indices of categories are converted from {array.indices.dtype} to int64"
     elif kind.indices and array.validity is not None and array.null_count:
         why = _MISSING
-    elif kind.types and type_codes(array) != list(range(len(array.children))):
-        why = f"the type codes {type_codes(array)} are converted to the positions of the children"
-    elif kind.types and len({_merged_as(child) for child in array.children}) < len(array.children):
+    elif _is_union(array) and _codes(array) != list(range(len(array.children))):
+        why = f"the type codes {_codes(array)} are converted to the positions of the children"
+    elif _is_union(array) and len({_merged_as(child) for child in array.children}) < len(array.children):
         why = _MERGED
     return why or next(filter(None, (why_copied(child, obj) for child in child_nodes(array))), "")
+
+
+def _is_union(node: NestedArray) -> bool:
+    return kind_of(node).opaque and str(node.meaning).startswith("+u")
+
+
+def _codes(union: NestedArray) -> list[int]:
+    """Return the type code of each child of a union."""
+    return union_codes(str(union.meaning), len(union.children))
 
 
 def _merged_as(node: Any) -> str:
@@ -269,10 +277,10 @@ def _list(awkward: Any, node: NestedArray, copy: Copy) -> Any:
 
 
 def _list_view(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    lists = in_order(node)
-    if lists.content is not node.content and len(lists.content):
-        forbidden(copy, "as_awkward", OUT_OF_ORDER)
-    return _list(awkward, lists, copy)
+    starts, sizes = map(dense_as_numpy, node.buffers)
+    of_awkward = awkward.index.Index32 if starts.dtype == np.int32 else awkward.index.Index64
+    rows = _layout(awkward, node.children[0], copy)
+    return awkward.contents.ListArray(of_awkward(starts), of_awkward(starts + sizes), rows)
 
 
 def _text(awkward: Any, node: NestedArray, copy: Copy) -> Any:
@@ -319,6 +327,19 @@ def _categorical(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
 
 
+def _opaque(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    if _is_union(node):
+        return _union(awkward, node, copy)
+    if is_null_type(node):
+        return _nulls(awkward, node, copy)
+    if is_run_end(node):
+        forbidden(copy, "as_awkward", _RUNS)
+        return _layout(awkward, decode(node, "awkward"), copy)
+    if str(node.meaning).startswith("+v"):
+        return _list_view(awkward, node, copy)
+    raise _meaning_error(node)
+
+
 def _nulls(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     if not len(node):
         return awkward.contents.EmptyArray()
@@ -326,23 +347,16 @@ def _nulls(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     return awkward.contents.IndexedOptionArray(index, awkward.contents.EmptyArray())
 
 
-def _runs(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    forbidden(copy, "as_awkward", _RUNS)
-    return _layout(awkward, decoded(node, "awkward"), copy)
-
-
 def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     """Return a UnionArray. awkward requires an index, and tags equal to the positions of the children."""
-    codes = dense_as_numpy(node.type_codes)
-    tags = codes
-    if type_codes(node) != list(range(len(node.children))):
-        forbidden(
-            copy, "as_awkward", f"the type codes {type_codes(node)} are converted to the positions of the children"
-        )
+    tags, *offsets = map(dense_as_numpy, node.buffers)
+    codes = _codes(node)
+    if codes != list(range(len(codes))):
+        forbidden(copy, "as_awkward", f"the type codes {codes} are converted to the positions of the children")
         positions = np.zeros(128, np.int8)
-        positions[type_codes(node)] = np.arange(len(node.children))
-        tags = positions[codes]
-    index = dense_as_numpy(node.offsets) if node.offsets is not None else np.arange(len(node), dtype=np.int64)
+        positions[codes] = np.arange(len(codes))
+        tags = positions[tags]
+    index = offsets[0] if offsets else np.arange(len(node), dtype=np.int64)
     contents = [_layout(awkward, child, copy) for child in node.children]
     if len(contents) < 2:  # awkward requires two children
         raise Refusal("awkward", f"a union of {len(contents)} types is not supported", "two or more")
@@ -382,7 +396,6 @@ _LAYOUTS = per_kind(
     flat=_flat,
     bits=_bits,
     list=_list,
-    list_view=_list_view,
     regular=_regular,
     string=_text,
     bytes=_text,
@@ -390,10 +403,6 @@ _LAYOUTS = per_kind(
     bytes_view=_text,
     record=_record,
     categorical=_categorical,
-    union=_union,
     chunked=lambda awkward, node, copy: _layout(awkward, single_chunk(node, False, "awkward"), copy),
-    decimal=_flat,
-    interval=_flat,
-    run_end=_runs,
-    null=_nulls,
+    opaque=_opaque,
 )

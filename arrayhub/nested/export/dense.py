@@ -9,20 +9,18 @@ from arrayhub._core.errors import Refusal, TypeRefusal, reason_of
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import type_name
-from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.functions import as_torch, convert
 from arrayhub.nested.array import (
     NestedArray,
     check_names,
-    is_on_host,
     nested_of,
     to_string_dtype,
 )
 from arrayhub.nested.asnested import has_variable_length
-from arrayhub.nested.concatenate import in_order, is_in_order
 from arrayhub.nested.export.shared import copied_chunk, single_chunk
 from arrayhub.nested.from_torch import as_jagged
+from arrayhub.nested.opaque import decode, is_list_view, is_run_end
 
 
 def numpy_from(x: NestedArray, copy: bool | None) -> Any:
@@ -126,16 +124,13 @@ def _need_copy(copy: bool | None, why: str) -> None:
 def torch_from(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
     """Return a jagged tensor of lists of variable length, and a plain tensor of other types."""
     x = single_chunk(x, copy, "torch")
+    x = decode(x, "torch") if copy and is_list_view(x) else x
     kind = kind_of(x)
     if kind.numbers and x.null_count == 0:
         _check_logical(x, "torch")
         return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
-    is_dense = kind.packed or kind.width or (copy and kind.fields)
-    if kind.indices or kind.runs or (not x.null_count and is_dense and not has_variable_length(x)):
+    is_dense = kind.packed or kind.width or kind.opaque or (copy and kind.fields)
+    if kind.indices or is_run_end(x) or (not x.null_count and is_dense and not has_variable_length(x)):
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
-    x = copied_chunk(x) if copy else x  # a copy of list views is in order
-    if kind.sizes and isinstance(x.content, USMArray) and is_on_host(x) and not x.null_count:
-        if not is_in_order(x):
-            raise Refusal("torch", "the rows of the list views are out of order")
-        x = in_order(x)
+    x = copied_chunk(x) if copy else x
     return as_jagged(x, copy, allow_readonly)

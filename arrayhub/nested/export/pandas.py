@@ -23,11 +23,11 @@ from arrayhub.nested.array import (
     unwrapped,
 )
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
-from arrayhub.nested.concatenate import is_in_order
 from arrayhub.nested.conform import child_nodes, for_pandas
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
-from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
+from arrayhub.nested.export.shared import LIST_VIEWS, export, on_host
+from arrayhub.nested.opaque import is_list_view
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def as_pandas(
     copy : {False, None, True}, optional
         As in `as_arrow`. Times in other units than seconds, milliseconds, microseconds and nanoseconds require a copy,
         because pandas does not support other units. String views, as in polars, are copied to strings with offsets at
-        any depth, and list views to lists if their rows are out of order.
+        any depth, and list views are converted to lists.
     dtype, device : optional
         As in `arrayhub.as_numpy`.
     missing : value, optional
@@ -177,8 +177,8 @@ def _why_views_are_copied(array: Any) -> str:
         return ""
     if kind_of(array).views:
         return "string views are copied, because most functions of pandas do not support string views"
-    if kind_of(array).sizes and not is_in_order(array):
-        return OUT_OF_ORDER
+    if is_list_view(array):
+        return LIST_VIEWS
     return next(filter(None, map(_why_views_are_copied, child_nodes(array))), "")
 
 

@@ -18,11 +18,11 @@ from arrayhub.nested.array import (
     nested_of,
 )
 from arrayhub.nested.asnested import name_of
-from arrayhub.nested.concatenate import is_in_order
 from arrayhub.nested.conform import check_for_polars, child_nodes, for_polars, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import need_arrow
-from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
+from arrayhub.nested.export.shared import LIST_VIEWS, export, on_host
+from arrayhub.nested.opaque import is_list_view, is_run_end
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,8 +34,8 @@ def as_polars(
     """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records.
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
-    string, because polars' layout requires both. polars' own conversion would also copy the characters. List views that
-    are out of order, run-end encoded arrays and categories that are not strings are copied. The name of a Series of
+    string, because polars' layout requires both. polars' own conversion would also copy the characters. List views,
+    run-end encoded arrays and categories that are not strings are copied. The name of a Series of
     pandas or polars is kept, even if `asnested` imported the Series. Like ``polars.from_pandas``, this function drops
     the index of a pandas DataFrame.
 
@@ -159,7 +159,7 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
         for name, field in zip(node.field_names, node.children, strict=True):
             yield from _zones(field, f"{path}[{name!r}]")
         return
-    if kind_of(node).types:
+    if kind_of(node).opaque:
         for k, child in enumerate(node.children):
             yield from _zones(child, f"{path}.children[{k}]")
         return
@@ -176,12 +176,12 @@ def _why_values_are_copied(array: Any) -> str:
         return _SECONDS if array.dtype.kind in "mM" and np.datetime_data(array.dtype) == ("s", 1) else ""
     if array.meaning is not None and array.meaning.startswith("tt") and array.meaning != "ttn":
         return "polars has times of day only in nanoseconds, and converts other times of day"
-    if kind_of(array).runs:
+    if is_run_end(array):
         return "the value of each run is repeated for its elements"
     if kind_of(array).indices and not kind_of(nested_of(array.content)).characters:
         return "polars has categories of strings only, and replaces each index by its value"
-    if kind_of(array).sizes and not is_in_order(array):
-        return OUT_OF_ORDER
+    if is_list_view(array):
+        return LIST_VIEWS
     return next(filter(None, map(_why_values_are_copied, child_nodes(array))), "")
 
 

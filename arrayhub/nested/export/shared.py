@@ -107,4 +107,4 @@ def on_host(x: Any, library: str) -> Any:
     return x
 
 
-OUT_OF_ORDER = "the rows of list views that are out of order are copied"
+LIST_VIEWS = "list views are converted to lists"

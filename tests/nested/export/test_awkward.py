@@ -28,6 +28,7 @@ SHARED = {
     "numbers": pa.array([1, None]),
     "a slice": pa.array([1, None, 2])[1:],
     "lists": pa.array([[1], None]),
+    "rows out of order": pa.ListViewArray.from_arrays(int32(1, 0), int32(2, 1), pa.array([1, 2, 3])),
     "rows in order": pa.ListViewArray.from_arrays(int32(0, 1), int32(1, 2), pa.array([1, 2, 3])),
     "strings": pa.array(["a", None]),
     "records": pa.array([{"a": 1, "b": "x"}]),

@@ -1,0 +1,245 @@
+"""Convert the elements of opaque nodes: list views, run-end encoded arrays, unions, decimals, intervals and null.
+
+An opaque node consists of the buffers and children of Arrow's layout, which other modules pass through. If a caller
+asks for the elements, pyarrow converts the node. Null arrays, and elements of unions, do not require pyarrow.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.errors import Refusal, TypeRefusal, missing_library_error, show
+from arrayhub._core.tree import kind_of, union_codes
+from arrayhub.adapters.arrow import layout_of, type_name
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.nested.array import (
+    NestedArray,
+    bitmap_of,
+    check,
+    column_name,
+    covered,
+    field_facts,
+    from_arrow,
+    make,
+    nested_of,
+    part,
+    renamed,
+    unwrapped,
+    valid_mask,
+    with_offsets,
+)
+
+# Why `decode` rejects the elements of an opaque type, and the call to use instead, by the start of the format.
+_REFUSALS = {
+    "d:": ("NumPy cannot represent Arrow's decimals", "arrayhub.as_arrow(x).cast('float64')"),
+    "+u": ("the elements have several types; use x.children, which have one type each", "x.to_list()"),
+    "ti": ("NumPy does not have Arrow's intervals", "x.to_list()"),
+}
+
+
+def is_null_type(node: NestedArray) -> bool:
+    """Return whether a node has Arrow's type null."""
+    return kind_of(node).opaque and node.meaning == "n"
+
+
+def is_list_view(node: NestedArray) -> bool:
+    """Return whether a node consists of list views."""
+    return kind_of(node).opaque and str(node.meaning).startswith("+v")
+
+
+def is_run_end(node: NestedArray) -> bool:
+    """Return whether a node is run-end encoded."""
+    return kind_of(node).opaque and node.meaning == "+r"
+
+
+def can_decode(node: NestedArray) -> bool:
+    """Return whether `decode` converts the elements of an opaque node."""
+    return str(node.meaning)[:2] not in _REFUSALS
+
+
+def make_null(length: int) -> NestedArray:
+    """Return an array of Arrow's type null."""
+    return make("opaque", length, meaning="n")
+
+
+def make_rows(starts: Any, sizes: Any, content: Any, copy: bool | None = False) -> NestedArray:
+    """Return lists of ``content[starts[i] : starts[i] + sizes[i]]``.
+
+    Rows that are adjacent and in order become lists. Other rows become list views. `starts` and `sizes` are ndarrays of
+    one type, int32 or int64.
+    """
+    ends = np.zeros(len(starts) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    first = (starts - ends[:-1])[sizes != 0]
+    if (sizes >= 0).all() and (first == first[:1]).all():
+        offsets = asarray(ends + (first[0] if len(first) else 0))
+        return make("list", len(starts), offsets=offsets, content=content, copy=copy)
+    return make_list_views(asarray(starts), asarray(sizes), content, copy)
+
+
+def make_list_views(starts: Any, sizes: Any, content: Any, copy: bool | None = False) -> NestedArray:
+    """Return list views, see `make_rows`. `starts` and `sizes` are USMArrays of one type, int32 or int64."""
+    text = "+vl" if starts.itemsize == 4 else "+vL"
+    return make(
+        "opaque", len(starts), meaning=text, buffers=(starts, sizes), parts=(content,), names=("item",), copy=copy
+    )
+
+
+def as_list_views(rows: NestedArray, like: NestedArray) -> NestedArray:
+    """Convert lists to list views of the type of `like`, or to large list views if int32 cannot represent the offsets."""
+    ends = as_numpy(rows.offsets)
+    dtype = np.int32 if like.meaning == "+vl" and ends[-1] < 2**31 else np.int64
+    views = make_list_views(asarray(ends[:-1].astype(dtype)), asarray(np.diff(ends).astype(dtype)), rows.content)
+    facts = {"validity": rows.validity, "bit": rows.validity_offset, "names": like.field_names}
+    return replace(views, **facts, **field_facts(like))
+
+
+def to_pyarrow(node: Any, call: str) -> Any:
+    """Return a node in host memory as a ``pyarrow.Array``. Raise Refusal if pyarrow is missing or lacks the type."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise Refusal(call, f"{missing_library_error('pyarrow', 'to convert the elements', error)}") from error
+    try:
+        return pyarrow.array(node)
+    except (pyarrow.ArrowException, KeyError) as error:
+        raise Refusal(call, f"pyarrow does not support elements of {type_name(str(node.meaning))}") from error
+
+
+def decode(node: NestedArray, call: str) -> NestedArray:
+    """Convert list views to lists, runs to their elements, and null to missing floats, in host memory.
+
+    Errors start with `call`, a function or a library.
+
+    Raises
+    ------
+    Refusal
+        The elements are decimals, intervals, or of several types, or pyarrow is not installed.
+    """
+    text = str(node.meaning)
+    if text == "n":
+        missing = bitmap_of(np.zeros(len(node), bool)) if len(node) else None
+        return make("flat", len(node), content=asarray(np.full(len(node), np.nan)), validity=missing)
+    if not can_decode(node):
+        raise Refusal(call, _REFUSALS[text[:2]][0], call=_REFUSALS[text[:2]][1])
+    node = node.to_host()
+    check(node)
+    plain = _decode_runs(node, call) if text == "+r" else _decode_rows(node, call)
+    if kind_of(plain).opaque and can_decode(plain):  # runs of list views, runs or nulls
+        plain = decode(plain, call)
+    return renamed(plain, column_name(node))
+
+
+def _decode_rows(node: NestedArray, call: str) -> NestedArray:
+    """Convert list views to lists. pyarrow 26 casts list views that are out of order to invalid lists."""
+    starts, sizes = map(as_numpy, node.buffers)
+    sizes = np.where(valid_mask(node), sizes, 0)
+    ends = np.append(0, np.cumsum(sizes, dtype=np.int64))
+    content = from_arrow(to_pyarrow(node, call).flatten())
+    offsets = asarray(ends.astype(starts.dtype if ends[-1] <= np.iinfo(starts.dtype).max else np.int64))
+    facts = {"validity": node.validity, "bit": node.validity_offset}
+    return make("list", len(node), offsets=offsets, content=unwrapped(content), **facts)
+
+
+def _decode_runs(node: NestedArray, call: str) -> NestedArray:
+    """Repeat the value of each run. ``pyarrow.compute.run_end_decode`` does not support dictionaries."""
+    ends, values = node.children
+    runs = np.searchsorted(as_numpy(ends).astype(np.int64), node.run_offset + np.arange(len(node)), side="right")
+    runs = np.minimum(runs, len(ends) - 1)  # the producer may change the run ends after their validation
+    values = with_offsets(values) if isinstance(values, NestedArray) and kind_of(values).views else values
+    values = part(values, 0, len(ends))
+    return nested_of(from_arrow(to_pyarrow(nested_of(values), call).take(to_pyarrow(asarray(runs), call))))
+
+
+def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
+    """Mark elements of a union or of runs as missing, for `covered`. Return an array of type null unchanged."""
+    if is_null_type(node):
+        return node
+    if is_run_end(node):
+        return covered(decode(node, "NestedArray"), validity, bit)
+    import pyarrow
+
+    valid = np.unpackbits(as_numpy(validity.to_host()), bitorder="little")[bit : bit + len(node)].astype(bool)
+    indices = pyarrow.array(np.arange(len(node)), mask=~valid)
+    return nested_of(from_arrow(to_pyarrow(node.to_host(), "NestedArray").take(indices)))
+
+
+def null_mask(node: NestedArray) -> Any:
+    """Return a new ndarray that is True for missing elements of a node without a bitmap: a union, runs or null."""
+    if is_null_type(node):
+        return np.ones(len(node), bool)
+    node = node.to_host()
+    if is_run_end(node):  # pyarrow 26 reports no missing elements in runs of nulls
+        return np.array(as_numpy(decode(node, "is_null").is_null()))
+    check(node)
+    masks = [as_numpy(nested_of(child).is_null()) for child in node.children]
+    places = zip(*places_in_children(node), strict=True)
+    return np.array([masks[child][place] for child, place in places], bool)
+
+
+def has_bitmap(node: NestedArray) -> bool:
+    """Return whether Arrow's layout of an opaque node has a validity bitmap."""
+    return bool(layout_of(str(node.meaning))[0])
+
+
+def to_list(node: NestedArray) -> list[Any]:
+    """Convert the elements of a validated node to Python objects."""
+    text = str(node.meaning)
+    if text == "n":
+        return [None] * len(node)
+    if text.startswith("+u"):
+        items = [nested_of(child).to_list() for child in node.children]
+        return [items[child][place] for child, place in zip(*places_in_children(node), strict=True)]
+    if can_decode(node):
+        return decode(node, "to_list").to_list()
+    return to_pyarrow(node, "to_list").to_pylist()  # type: ignore[no-any-return]
+
+
+def element(node: NestedArray, i: int) -> Any:
+    """Return an element of a validated node, as `NestedArray.__getitem__` does."""
+    one = part(node, i, i + 1)
+    if str(node.meaning).startswith("+u"):
+        (child,), (place,) = places_in_children(one)
+        return one.children[child][place]
+    return decode(one, "x[i]")[0] if can_decode(node) else to_list(one)[0]
+
+
+def places_in_children(union: NestedArray) -> tuple[list[int], list[int]]:
+    """Return the position of the child, and the index in this child, of each element of a union."""
+    positions = np.zeros(128, np.int64)
+    codes = union_codes(str(union.meaning), len(union.children))
+    positions[codes] = np.arange(len(codes))
+    children = positions[as_numpy(union.buffers[0])].tolist()
+    return children, as_numpy(union.buffers[1]).tolist() if len(union.buffers) > 1 else list(range(len(union)))
+
+
+def concatenate(nodes: Sequence[NestedArray]) -> NestedArray:
+    """Concatenate nodes of one type by pyarrow. Raise TypeError if pyarrow cannot concatenate them."""
+    import pyarrow
+
+    arrays = [to_pyarrow(node, "asnested") for node in nodes]
+    try:
+        joined = nested_of(from_arrow(pyarrow.concat_arrays(arrays)))
+    except pyarrow.ArrowException as error:
+        raise TypeError(f"asnested: pyarrow cannot concatenate the chunks: {error}") from error
+    return replace(joined, **field_facts(nodes[0]))
+
+
+def replace(node: NestedArray, **parts: Any) -> NestedArray:
+    """Return an opaque node with other `parts`, such as ``validity`` or ``buffers``, as arguments of `make`."""
+    facts = {"validity": node.validity, "bit": node.validity_offset, "buffers": node.buffers, "parts": node.children}
+    facts |= {"names": node.field_names, "meaning": node.meaning, "skip": node.run_offset, **field_facts(node)}
+    return make("opaque", len(node), **(facts | parts))
+
+
+def fill(node: NestedArray, value: Any, call: str) -> NestedArray:
+    """Replace missing elements of decimals and intervals by pyarrow, or raise Refusal if pyarrow cannot."""
+    import pyarrow
+
+    try:
+        filled = to_pyarrow(node, call).fill_null(value)
+    except (pyarrow.ArrowException, ValueError, TypeError) as error:
+        reason = f"pyarrow cannot replace missing elements of {type_name(str(node.meaning))} by {show(value)}"
+        raise TypeRefusal(call, reason) from error
+    return replace(nested_of(from_arrow(filled)), **field_facts(node))
