@@ -163,8 +163,8 @@ cdef class NestedArray(Tree):
     def null_count(self):
         """int : number of elements that `validity` marks as missing, computed on first access.
 
-        For Arrow's type null, all elements are counted. NumPy's NaT, missing categories, and missing elements of the children of
-        a union or of the content of runs, are not counted. `is_null` reports them.
+        For Arrow's type null, all elements are counted. NumPy's NaT, missing categories, and missing elements of the children
+        of unions and runs, are not counted. `is_null` reports them.
         """
         return count_nulls(self)
 
@@ -178,7 +178,7 @@ cdef class NestedArray(Tree):
 
     @property
     def field_names(self):
-        """tuple of str : names of the fields of a record, or of the children of kind ``"opaque"``. A name may repeat."""
+        """tuple of str : names of the fields of a record, or of the children of kind ``"opaque"``. May repeat."""
         return self.part_named("field_names", self.first_chunk().names)
 
     @property

@@ -211,7 +211,8 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
 
     - streams, which can be read only once;
     - tables, because a dense copy of a table is a matrix;
-    - numbers, decimals, intervals and categories, because the error of `asarray` names the call to make, for example for missing values.
+    - numbers, decimals, intervals and categories, because the error of `asarray` names the call to make, for example
+      for missing values.
     """
     if unread(obj) is not None:
         return None

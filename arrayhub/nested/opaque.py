@@ -87,7 +87,7 @@ def make_list_views(starts: Any, sizes: Any, content: Any, copy: bool | None = F
 
 
 def as_list_views(rows: NestedArray, like: NestedArray) -> NestedArray:
-    """Convert lists to list views of the type of `like`, or to large list views if int32 cannot represent the offsets."""
+    """Convert lists to list views with the offset type of `like`, or int64 if the offsets require it."""
     ends = as_numpy(rows.offsets)
     dtype = np.int32 if like.meaning == "+vl" and ends[-1] < 2**31 else np.int64
     views = make_list_views(asarray(ends[:-1].astype(dtype)), asarray(np.diff(ends).astype(dtype)), rows.content)

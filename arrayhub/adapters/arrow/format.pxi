@@ -29,11 +29,11 @@ cdef struct Format:
     bint exact               # whether `text` is the complete format
     int kind                 # kind of node in _core/kinds, or REFUSED
     int width                # size in bytes of an offset, or the largest size of an element
-    const char* number       # dtype that `build_flat` creates: V bytes, i int32, M and m times; OPAQUE: buffers, see below
+    const char* number       # dtype that `build_flat` creates: V bytes, i int32, M and m times; OPAQUE: buffers
     const char* words        # name of the type in messages
 
-# The buffers of an opaque format: "?" for a bitmap, then a letter for each buffer, which is the size in bytes of an element's item
-# in the buffer: a digit, G for 16, or d if the format contains the size (see `decimal_width`).
+# For an opaque format, `number` contains "?" for a bitmap, and a letter for each other buffer. The letter is the size in bytes
+# of an item: a digit, G for 16, or d if the format contains the size (see `decimal_width`).
 
 cdef enum:
     REFUSED = -1
@@ -162,7 +162,7 @@ cdef int decimal_width(const char* format) except -1:
 
 
 def layout_of(str meaning not None):
-    """Return the layout of an opaque format: whether it has a bitmap, the size of an item of each other buffer, and the children.
+    """Return the layout of an opaque format: whether it has a bitmap, the size of an item of each other buffer, and children.
 
     The number of children is None for unions.
 
