@@ -163,8 +163,6 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
         for k, child in enumerate(node.children):
             yield from _zones(child, f"{path}.children[{k}]")
         return
-    if kind_of(node).all_missing:
-        return
     if node.meaning is not None and node.meaning[:2] == "ts" and node.meaning[4:]:
         yield path, np.datetime_data(node.content.dtype)[0], node.meaning[4:]
     yield from _zones(node.content, f"{path}.content")
