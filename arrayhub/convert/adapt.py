@@ -31,6 +31,7 @@ from arrayhub.convert.target import (
     target_like,
     type_row,
 )
+from arrayhub.libraries.known import NESTING
 from arrayhub.libraries.numpy import VALUES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -329,7 +330,7 @@ class _Adapter:
             return ""
         if self.helps_copy(error, value, self.target.library):
             return _ALLOW_COPIES
-        if self.missing is None and self.target.library not in hooks.nested.NESTED_CONSUMERS and _lacks_values(value):
+        if self.missing is None and self.target.library not in NESTING and _lacks_values(value):
             return ". Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values"
         return ""
 
@@ -356,7 +357,7 @@ class _Call:
         adapter, own = self.adapter, self.adapter.target.library
         if top > 1:
             labelled = [(key, value) for key, value, found in self.arrays[:top] if found.owner != own]
-            check_labels(adapter.name, labelled, own not in hooks.nested.NESTED_CONSUMERS)
+            check_labels(adapter.name, labelled, own not in NESTING)
         self.target = self._find_target(adapter.target.device is None)
 
     def _find_target(self, one_device: bool) -> Target | None:
@@ -397,7 +398,7 @@ class _Call:
         options = {"move": moves, "advice": _MOVE.format("cpu")}
         try:
             without_maker = target.model is not None and maker_of(type(target.model)) is None
-            if without_maker and not found.sparse and target.library not in hooks.nested.NESTED_CONSUMERS:
+            if without_maker and not found.sparse and target.library not in NESTING:
                 return target.convert(result, target.library, self.adapter.copy, labels=self.adapter.labels, **options)
             return self._convert_array(result, target, found, options)
         except _REFUSALS as error:
@@ -426,7 +427,7 @@ class _Call:
         if found.sparse:
             kind = target if target.library in _WITH_SPARSE else _NUMPY
             return kind.convert(result, kind.library, copy, **options)
-        if target.library in hooks.nested.NESTED_CONSUMERS and getattr(result, "ndim", None) == 0:
+        if target.library in NESTING and getattr(result, "ndim", None) == 0:
             return as_numpy(result)[()]
         names = get_names(result)
         has_columns = isinstance(names, list)
@@ -435,10 +436,7 @@ class _Call:
             named = target.library == "pandas" and (
                 has_columns
                 or (labels and names is not None)
-                or (
-                    found.library in hooks.nested.NESTED_CONSUMERS
-                    and not hooks.nested.has_numbers(hooks.nested.asnested(result))
-                )
+                or (found.library in NESTING and not hooks.nested.has_numbers(hooks.nested.asnested(result)))
             )
             if not same and not named:
                 inner = library_of_type(type(model.data)) if label_kind(type(model)) in ("coords", "dims") else None

@@ -14,7 +14,7 @@ from arrayhub._core.tree import Tree, kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, convert, convert_to_library
 from arrayhub.convert.labels import cache_by_type
-from arrayhub.convert.names import library_name
+from arrayhub.convert.names import get_exporter, library_name
 from arrayhub.libraries.known import derived_from
 
 Options = dict[str, Any]  # the arguments copy, dtype, device and missing of `convert`
@@ -43,7 +43,7 @@ def to_class(
     if make is not None:
         made = make(obj, options)
     elif library == "arrow" and cls.__name__ in _EXTENSIONS:
-        made = hooks.nested.NESTED_CONSUMERS[library](obj, extension=True, **options)
+        made = get_exporter(library)(obj, extension=True, **options)
     else:
         made = convert_to_library(obj, library, copy, dtype, device, missing, readonly)
     made = made if isinstance(made, cls) else _as_instance(made, library, cls, copy)
@@ -85,7 +85,7 @@ def maker_of(cls: type) -> Make | None:
 
 
 def _export(library: str, obj: Any, options: Options) -> Any:
-    return hooks.nested.NESTED_CONSUMERS[library](obj, **options)
+    return get_exporter(library)(obj, **options)
 
 
 def _is_matrix(obj: Any) -> bool:
@@ -151,7 +151,7 @@ def with_arrow_type(made: Any, model: Any) -> Any:
     arrow = pandas.ArrowDtype
     if made.ndim != 1 or not isinstance(getattr(model, "dtype", None), arrow) or isinstance(made.dtype, arrow):
         return made
-    column = pandas.arrays.ArrowExtensionArray(hooks.nested.NESTED_CONSUMERS["arrow"](made))
+    column = pandas.arrays.ArrowExtensionArray(get_exporter("arrow")(made))
     return pandas.Series(column, index=made.index, name=made.name)
 
 
@@ -206,7 +206,7 @@ def _columns_of(library: str, obj: Any, options: Options) -> list[Any]:
             f"{'pyarrow' if library == 'arrow' else library}: the columns of the array, whose shape is {array.shape},"
             " are not contiguous; accepted: contiguous columns, as in Fortran order. Pass copy=True"
         )
-    return [hooks.nested.NESTED_CONSUMERS[library](array[:, k], copy=copy) for k in range(array.shape[1])]
+    return [get_exporter(library)(array[:, k], copy=copy) for k in range(array.shape[1])]
 
 
 def _has_strided_columns(obj: Any, options: Options) -> bool:
@@ -254,7 +254,7 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
         names = list(map(str, getattr(obj, "columns", range(len(columns)))))
         return getattr(pyarrow, name).from_arrays(columns, names=names)
     column = hooks.nested.asnested(obj, **{**options, "copy": None if options["copy"] is True else options["copy"]})
-    made = hooks.nested.NESTED_CONSUMERS["arrow"](column, copy=options["copy"])
+    made = get_exporter("arrow")(column, copy=options["copy"])
     chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]
     if not pyarrow.types.is_struct(made.type):
         chunks = [pyarrow.StructArray.from_arrays([chunk], names=["0"]) for chunk in chunks]

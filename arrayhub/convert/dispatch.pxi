@@ -1,6 +1,6 @@
 """Import of an object by the importer of its library if the type is known, else by the first protocol that succeeds.
 
-`adapters/table` defines the order of the protocols, and `libraries/known` the importers of libraries.
+`adapters/table` defines the order of the protocols, and `libraries/table` the importers of libraries.
 """
 
 import sys
@@ -180,9 +180,8 @@ cdef int importer_number(type cls) except -1:
     if <PyTypeObject*> cls == _NDARRAY:
         return importer_of_type(cls)
     from arrayhub.libraries import wrappers
-    from arrayhub.libraries.sparse_types import sparse_module
 
-    if sparse_module(cls) is not None:
+    if wrappers.sparse_module(cls) is not None:
         return SPARSE
     row = wrappers.known(cls)
     cdef int importer = importer_of_type(cls)
@@ -528,7 +527,7 @@ cdef Descriptor parse_registered(object obj, object row):
         raise
     except Exception as raised:
         plugins.raise_parse_error(row, obj, raised)
-    if inner is None and (row.root, None) in wrappers.ROWS:
+    if inner is None and (row.root, None) in wrappers.TYPES:
         return None
     if type(inner) is type(obj):
         raise plugins.parse_fault(row, obj, "returned an object of the same type")

@@ -1089,7 +1089,7 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     from arrayhub.convert import names
     from arrayhub.libraries import plugins
 
-    exporter = hooks.nested.NESTED_CONSUMERS.get(name, names.NAMED_EXPORTS.get(name))
+    exporter = names.get_exporter(name)
     if exporter is not None:
         return exporter(obj, copy=copy, dtype=dtype, device=device, missing=missing)
     emit = plugins.emitter(name)

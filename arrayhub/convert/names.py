@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -13,62 +14,19 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.type_cache import types_generation
 from arrayhub.libraries import plugins
-from arrayhub.libraries.known import row_of_type
+from arrayhub.libraries.known import ROWS, row_of_type
 from arrayhub.libraries.numpy import VALUES
-from arrayhub.libraries.sparse_types import sparse_module
+from arrayhub.libraries.wrappers import sparse_module
 
 # Names for arrayhub's own types.
 OWN = "arrayhub"
 NESTED = "arrayhub.NestedArray"
 SPARSE = "arrayhub.SparseArray"
 
-SPELLINGS = {
-    "USMArray": OWN,
-    "ak": "awkward",
-    "cp": "cupy",
-    "cupyx": "cupy",
-    "cupyx.scipy.sparse": "cupy",
-    "dpctl": "dpnp",
-    "dpctl.tensor": "dpnp",
-    "jax.experimental.sparse": "jax",
-    "jax.numpy": "jax",
-    "jaxlib": "jax",
-    "jnp": "jax",
-    "np": "numpy",
-    "numba.cuda": "numba",
-    "pa": "arrow",
-    "pd": "pandas",
-    "pl": "polars",
-    "pyarrow": "arrow",
-    "pytorch": "torch",
-    "scipy.sparse": "scipy",
-    "sparse": "pydata_sparse",
-    "torch.sparse": "torch",
-    "xr": "xarray",
-}
+SPELLINGS = {name: row.like for row in ROWS.values() if not row.instead for name in row.spellings}
 
 # Libraries that `convert` does not export to, and the call that makes one of their arrays of an array `x`.
-ELSEWHERE = {
-    **dict.fromkeys(("cv2", "opencv"), "arrayhub.as_numpy(x)"),
-    "dask": "dask.array.from_array(arrayhub.as_numpy(x))",
-    **dict.fromkeys(("pil", "pillow"), "PIL.Image.fromarray(arrayhub.as_numpy(x))"),
-    **dict.fromkeys(("tensorflow", "tf"), "tensorflow.convert_to_tensor(arrayhub.as_numpy(x))"),
-}
-
-
-def _as_xarray(obj: Any, copy: Copy, **request: Any) -> Any:
-    """Return a DataArray. If `obj` is a DataArray, the result has its coordinates, its name and its attributes."""
-    xarray = sys.modules.get("xarray")
-    if xarray is not None and isinstance(obj, xarray.DataArray) and not any(request.values()) and not copy:
-        return obj
-    array = hooks.functions.asarray(obj, copy=copy, **request)
-    try:
-        made = array.to_xarray()
-    except BufferError:
-        if copy is not True:  # only device= and copy=True move memory to another device
-            raise
-        made = array.to_host().to_xarray()
-    return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made
+ELSEWHERE = {name.lower(): row.instead for row in ROWS.values() if row.instead for name in (row.name, *row.spellings)}
 
 
 def _as_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
@@ -85,23 +43,21 @@ def _as_nested(obj: Any, **request: Any) -> Any:
     return hooks.nested.asnested(obj, **request)
 
 
-def _as_scipy(obj: Any, **request: Any) -> Any:
-    return hooks.sparse.SPARSE_CONSUMERS["scipy"](obj, **request)
+# Exports to arrayhub's own types.
+_OWN_EXPORTS = {OWN: _as_usm_array, NESTED: _as_nested, SPARSE: _as_sparse}
+
+# The rows of libraries without a compiled exporter, by the library's name in `convert`.
+_EXPORT_BY = {row.like: row.export_by for row in ROWS.values() if row.export_by is not None}
 
 
-def _as_pydata_sparse(obj: Any, **request: Any) -> Any:
-    return hooks.sparse.SPARSE_CONSUMERS["pydata_sparse"](obj, **request)
-
-
-# Exports of `convert` to libraries without an exporter in the table of libraries.
-NAMED_EXPORTS = {
-    "xarray": _as_xarray,
-    "scipy": _as_scipy,
-    "pydata_sparse": _as_pydata_sparse,
-    OWN: _as_usm_array,
-    NESTED: _as_nested,
-    SPARSE: _as_sparse,
-}
+@lru_cache(maxsize=64)
+def get_exporter(name: str) -> Callable[..., Any] | None:
+    """Return the function that exports to a library without a compiled exporter, or to a type of arrayhub, or None."""
+    if name not in _EXPORT_BY:
+        return _OWN_EXPORTS.get(name)
+    module, _, function = _EXPORT_BY[name].partition(":")
+    exporter: Callable[..., Any] = getattr(import_module(f"arrayhub.{module}"), function)
+    return exporter
 
 
 def sparse_library(obj: Any) -> str | None:
@@ -154,7 +110,7 @@ def library_name(to: Any, call: str = "convert", argument: str = "to") -> str:
     lowered = name.lower()
     for spelling in (name, lowered):
         found = SPELLINGS.get(spelling, spelling)
-        if found in known_names() or found in NAMED_EXPORTS:
+        if found in known_names() or found in _EXPORT_BY or found in _OWN_EXPORTS:
             return found
     if plugins.emitter(name) is None and _from_dlpack(name) is None:
         instead = ELSEWHERE.get(lowered.partition(".")[0])

@@ -12,7 +12,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU, Descriptor, Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, name_of_type, root_of, show
+from arrayhub._core.errors import PASSES_ON, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
@@ -26,9 +26,8 @@ from arrayhub.convert.labels import cache_by_type, get_names, label_kind, shape_
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
-from arrayhub.libraries.known import row_of_type
+from arrayhub.libraries.known import NESTING, row_of_type
 from arrayhub.libraries.numpy import VALUES
-from arrayhub.libraries.wrapper_table import BUILT_IN, RESEMBLING
 from arrayhub.runtimes.host import is_host_readable
 
 # Libraries whose arrays are in host memory only.
@@ -106,7 +105,7 @@ class Target:
         on_host = type(given) is np.ndarray and self.device == CPU
         if self.device is not None and library not in _HOST_ONLY and not on_host:
             given = self._move(given, call, moves, advice)
-        if library in hooks.nested.NESTED_CONSUMERS and getattr(cls or type(model), "__name__", "") != "Tensor":
+        if library in NESTING and getattr(cls or type(model), "__name__", "") != "Tensor":
             _check_dimensions(given, call, library)
         if cls is None and model is not None and maker_of(type(model)) is not None:
             cls = class_like(model, partial(_has_columns, given))
@@ -116,7 +115,7 @@ class Target:
                 made = self._wrap(given, copy, missing)
             elif is_own and (library != "arrow" if cls is None else issubclass(type(obj), cls)):
                 made = obj  # tensors of arrow become columns
-            elif library in plugins.TAKE_MODEL and model is not None:
+            elif model is not None and library in plugins.REGISTERED and plugins.REGISTERED[library].takes_model:
                 made = convert_by_emit(given, library, plugins.emitter_like(library, model), copy)
             else:
                 to = None
@@ -402,10 +401,10 @@ def type_row(cls: type, generation: int) -> ArrayType | None:
     wraps = row is not None and not row.asked and (row.attribute is not None or row.parse is not None)
     refused = row is not None and not row.asked and not wraps
     speaks = _speaks(cls, row is None or row.asked)
-    if not (speaks or wraps or (refused and row.root not in BUILT_IN) or _resembles_array(cls)):
+    if not (speaks or wraps or (refused and row.root in plugins.REGISTERED) or _resembles_array(cls)):
         return None
     library = library_of_type(cls)
-    container = maker_of(cls) is not None or library in (*hooks.nested.NESTED_CONSUMERS, *plugins.emitting())
+    container = maker_of(cls) is not None or library in (*NESTING, *plugins.emitting())
     owner = None if library is None else _owner(cls, library, refused or (wraps and not container))
     refused = refused or not (speaks or wraps)
     return ArrayType(library or "numpy", owner, None, wraps and not container, refused, library in _HOST_ONLY)
@@ -420,7 +419,8 @@ def _speaks(cls: type, may_import: bool) -> bool:
 
 
 def _resembles_array(cls: type) -> bool:
-    if any((root_of(base), base.__name__) in RESEMBLING for base in cls.__mro__):
+    row = wrappers.known(cls)
+    if row is not None and row.resembles:
         return True
     if any("__call__" in vars(base) for base in cls.__mro__):  # such as numpy.poly1d
         return False

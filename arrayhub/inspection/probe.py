@@ -37,7 +37,7 @@ def library(name: str) -> dict[str, Any]:
 def plugin(root: str) -> dict[str, Any]:
     """Load the entry point of a library. Report the types and the emitter that the entry point registers."""
     plugins.load_library(root)
-    rows = {name: row for (owner, name), row in wrappers.ROWS.items() if owner == root and row.parse is not None}
+    rows = {name: row for (owner, name), row in wrappers.TYPES.items() if owner == root and row.parse is not None}
     return {"types": sorted(name or "all" for name in rows), "emits": plugins.emitter(root) is not None}
 
 

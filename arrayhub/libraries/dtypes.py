@@ -1,8 +1,9 @@
 """Conversion of the libraries' element types to NumPy dtypes or to names, one function per library.
 
-`requested_dtype` looks up the names. Each function receives an object or a type of its library, so the library is
-already loaded. The result is None for an object that is not an element type. For an element type that NumPy does not
-have, the result is None or a name, which `requested_dtype` may reject.
+The rows of `table` name the functions, and `requested_dtype` looks up the names of element types. Each function
+receives an object or a type of its library, so the library is already loaded. The result is None for an object that is
+not an element type. For an element type that NumPy does not have, the result is None or a name, which
+`requested_dtype` may reject.
 """
 
 import sys
@@ -49,13 +50,3 @@ def read_pandas(dtype):
     """Return the dtype of the values of a pandas extension dtype, such as ``Int64``."""
     found = getattr(dtype, "numpy_dtype", None)
     return found if isinstance(found, np.dtype) and not found.hasobject else None
-
-
-READERS = {
-    "torch": by_name,
-    "paddle": by_name,
-    "mlx": by_name,
-    "pyarrow": read_pyarrow,
-    "polars": read_polars,
-    "pandas": read_pandas,
-}

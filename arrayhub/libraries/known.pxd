@@ -22,20 +22,29 @@ cdef class Library:
     cdef readonly object sample         # called with the module; returns a sample array, or the array type without a device
     cdef readonly tuple roots           # top-level modules that define the library's types
     cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)
+    cdef readonly bint handled          # whether arrayhub has code for the library, not only types and advice
     cdef readonly str like              # library to which `like` exports if the model is of this library; by default this one
     cdef readonly str call              # arrayhub's function that exports to the library, such as "as_torch", or None
     cdef readonly str device_type       # device type of its arrays
     cdef readonly bint reads_host       # whether its arrays may also be in host memory
+    cdef readonly dict types, advice, sparse         # keyed by type name; `wrappers` looks up types in them
+    cdef readonly tuple resembling, spellings
+    cdef readonly str instead
+    cdef readonly str export_by         # function of an upper layer that exports to the library, or None
+    cdef readonly bint nests            # whether its arrays can be nested
+    cdef readonly object emit           # a plug-in's function that creates arrays of the library, or None
+    cdef readonly bint takes_model      # whether `emit` has a parameter for the model
     cdef public object check            # check(array, copied) raises the error of the export, without a conversion
+    cdef tuple recognizers              # kind and arguments of a predicate on types, for each importer
     cdef str module                     # module in this folder that sets the functions, or None
     cdef int loaded                     # whether the module is imported
     cdef int first_importer             # number of the library's first import function
+    cdef int own                        # number of importers for the arrays that the exporter creates
     cdef int first_own, last_own        # numbers of the import functions for the arrays that the exporter creates
     cdef Exporter exporter              # NULL before `load`
     cdef Require require                # checks that the library is installed, before memory is copied for it; may be NULL
 
-    cdef Library importing(self, object recognize, Importer importer=*, Importer plain=*)
-    cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=*, int own=*)
+    cdef int add(self) except -1
     cdef int load(self) except -1
     cdef int set_importer(self, int k, Importer importer, Importer plain) except -1
     cdef int set_exporter(self, Exporter exporter, Require require=*) except -1

@@ -1,7 +1,8 @@
 """Register libraries of other projects, through `register_library` or entry points that call it.
 
-`wrappers` contains the rows of registered types and of built-in types, and `convert/dispatch` imports objects of both.
-This module validates registrations, loads entry points, and names the plug-in in every error that a plug-in causes.
+A registration makes a row with the columns of `table`. `wrappers` looks up types in the rows, and `convert/dispatch`
+imports their objects. This module validates registrations, loads entry points, and names the plug-in in every error
+that a plug-in causes.
 """
 
 import inspect
@@ -13,24 +14,20 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from arrayhub._core.errors import InterfaceError, Refusal, first_line, name_of_type, root_of, show
-from arrayhub._core.hooks import hooks
 from arrayhub.adapters.type_cache import forget_types
 from arrayhub.libraries import wrappers
-from arrayhub.libraries.known import LIBRARIES
-from arrayhub.libraries.wrappers import BUILT_IN_ROWS, Wrapper, path_getter
+from arrayhub.libraries.known import LIBRARIES, NESTING, Library
+from arrayhub.libraries.wrappers import BUILT_IN_TYPES, Entry, entries_of, name_source
 
 GROUP = "arrayhub.libraries"  # of entry points
 
 BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 
-# A registration replaces `wrappers.ROWS` and `_emitters` as a whole, because other threads may be reading them.
+# A registration replaces `wrappers.TYPES` and `REGISTERED` as a whole, because other threads may be reading them.
 _registering = allocate_lock()
 
-# The function that creates the library's arrays, or None, keyed by root. Each registered library has an entry.
-_emitters: dict[str, Callable[..., Any] | None] = {}
-
-# Libraries whose function has a parameter for the model.
-TAKE_MODEL: frozenset[str] = frozenset()
+# The row of each registered library, by root.
+REGISTERED: dict[str, Library] = {}
 
 # Roots for which `load_library` returns at once: their entry point was loaded, does not exist or is not needed.
 _settled = {"", "__main__", "arrayhub", *BUILT_IN_ROOTS, *sys.stdlib_module_names}
@@ -112,21 +109,28 @@ def register_library(
             raise TypeError(f"register_library: {name} is {show(function)}; accepted: a function")
     if types is None and parse is None and emit is None and advice is None:
         raise TypeError("register_library: types, parse, emit and advice are omitted; accepted: one or more of them")
-    rows = dict(_rows(root, types, parse, _advice(root, advice)))
-    _refuse_built_in(root, rows, emit)
-    _publish(root, rows, emit)
+    library = Library(
+        root,
+        types=_parsers(root, types, parse),
+        advice=_advice(root, advice),
+        emit=emit,
+        takes_model=emit is not None and _takes_model(emit),
+    )
+    _refuse_built_in(library)
+    _publish(library)
     _settled.add(root)
     forget_types()  # the type cache may contain types of the library that were imported before the registration
 
 
-def _publish(root: str, rows: dict[Any, Wrapper], emit: Callable[..., Any] | None) -> None:
-    """Replace the rows and the emitter of a library."""
-    global _emitters, TAKE_MODEL
+def _publish(library: Library) -> None:
+    """Replace the row of a library."""
+    global REGISTERED
     with _registering:
-        kept = {key: row for key, row in wrappers.ROWS.items() if key[0] != root or key in BUILT_IN_ROWS}
-        wrappers.ROWS = kept | rows
-        _emitters = {**_emitters, root: emit}
-        TAKE_MODEL = TAKE_MODEL - {root} | ({root} if emit is not None and _takes_model(emit) else frozenset())
+        kept = {key: entry for key, entry in wrappers.TYPES.items() if key[0] != library.name or key in BUILT_IN_TYPES}
+        wrappers.TYPES = kept | dict(
+            entries_of(library.name, types=library.types, advice=library.advice, registered=True)
+        )
+        REGISTERED = {**REGISTERED, library.name: library}
 
 
 def _takes_model(emit: Callable[..., Any]) -> bool:
@@ -169,22 +173,6 @@ def _advice(root: str, advice: Any) -> dict[str, Any]:
     return dict(advice)
 
 
-def _rows(root: str, types: Any, parse: Any, advice: dict[str, Any]) -> Iterable[tuple[Any, Wrapper]]:
-    """Yield the rows of a library, with their keys."""
-    parsers = _parsers(root, types, parse)
-    for name, parser in parsers.items():
-        call = None if name is None else advice.pop(name, None)
-        if parser is None:
-            yield (root, name), Wrapper(root, advice=call)
-        elif isinstance(parser, str):
-            words = f"the attribute {parser!r}, registered for {root!r},"
-            yield (root, name), Wrapper(root, parser, advice=call, parse=path_getter(parser), words=words)
-        else:
-            yield (root, name), Wrapper(root, advice=call, parse=parser, words=_words(parser, root))
-    for name, call in advice.items():
-        yield (root, name), Wrapper(root, advice=call, asked=True)
-
-
 def _parsers(root: str, types: Any, parse: Any) -> dict[str | None, Any]:
     """Return the path or function of each type name. The name None denotes all types."""
     if types is None:
@@ -212,20 +200,16 @@ def _parsers(root: str, types: Any, parse: Any) -> dict[str | None, Any]:
     return parsers
 
 
-def _words(function: Any, root: str) -> str:
-    module = getattr(function, "__module__", None) or "?"
-    return f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}, registered for {root!r},"
-
-
-def _refuse_built_in(root: str, rows: Mapping[Any, Wrapper], emit: Any) -> None:
-    if emit is not None and root in _exported_roots():
+def _refuse_built_in(library: Library) -> None:
+    root = library.name
+    if library.emit is not None and root in _exported_roots():
         raise ValueError(f"register_library: arrayhub already exports to {root!r}; omit emit=")
-    if (root, None) in rows and root in BUILT_IN_ROOTS:
+    if None in library.types and root in BUILT_IN_ROOTS:
         raise ValueError(
             f"register_library: arrayhub already handles {root!r}; parse= is accepted only with types=, the names of"
             " types that it does not handle yet"
         )
-    names = sorted(name for key in rows if key in BUILT_IN_ROWS for name in key[1:])
+    names = sorted(name for name in {**library.types, **library.advice} if (root, name) in BUILT_IN_TYPES)
     if names:
         raise ValueError(
             f"register_library: arrayhub already handles {', '.join(f'{root}.{name}' for name in names)}; types= and"
@@ -236,7 +220,7 @@ def _refuse_built_in(root: str, rows: Mapping[Any, Wrapper], emit: Any) -> None:
 @lru_cache(maxsize=1)
 def built_in_exports() -> tuple[str, ...]:
     """Return the names of the libraries that `convert` supports without a registration."""
-    return (*(row.name for row in LIBRARIES if row.call is not None), *hooks.nested.NESTED_CONSUMERS, "xarray")
+    return (*(row.name for row in LIBRARIES if row.call is not None), *NESTING, "xarray")
 
 
 def _exported_roots() -> set[str]:
@@ -309,7 +293,7 @@ def _load(point: Any) -> None:
         raise InterfaceError(
             f"arrayhub.libraries: the entry point {words_of(point)} for {point.name!r} raised {_message_of(error)}"
         ) from error
-    if point.name not in _emitters:
+    if point.name not in REGISTERED:
         raise InterfaceError(
             f"arrayhub.libraries: the entry point {words_of(point)} does not call register_library({point.name!r}, ...)"
         )
@@ -320,9 +304,12 @@ def _load(point: Any) -> None:
 
 def emitter(root: str) -> Callable[[Any], Any] | None:
     """Return the function that creates arrays of a registered library, or None."""
-    if root not in _emitters:
+    if root not in REGISTERED:
         load_library(root)
-    return emitter_like(root, None) if root in TAKE_MODEL else _emitters.get(root)
+    library = REGISTERED.get(root)
+    if library is None:
+        return None
+    return emitter_like(root, None) if library.takes_model else library.emit
 
 
 def emitter_like(root: str, model: Any) -> Callable[[Any], Any] | None:
@@ -330,33 +317,34 @@ def emitter_like(root: str, model: Any) -> Callable[[Any], Any] | None:
 
     Return None for a library whose function does not have a parameter for the model.
     """
-    emit: Any = _emitters[root] if root in TAKE_MODEL else None
+    library = REGISTERED.get(root)
+    emit: Any = None if library is None or not library.takes_model else library.emit
     return None if emit is None else lambda array: emit(array, model)
 
 
 def emitting() -> tuple[str, ...]:
     """Return the names of the registered libraries that `convert` can export to."""
-    if not _emitters:
+    if not REGISTERED:
         return ()  # the usual case. An allocation here may abort the process on CPython 3.11 if memory is exhausted
-    return tuple([root for root, emit in _emitters.items() if emit is not None])
+    return tuple([root for root, library in REGISTERED.items() if library.emit is not None])
 
 
 def library_of(cls: type) -> str | None:
     """Return the name of the registered library that defines a type or one of its bases, or None."""
     load_libraries_of(cls)
-    return next((root for root in map(root_of, _mro(cls)) if root in _emitters), None)
+    return next((root for root in map(root_of, _mro(cls)) if root in REGISTERED), None)
 
 
 def emitting_library_of(cls: type) -> str | None:
     """Return the name of the registered library of a type if `convert` exports to it, else None."""
     root = library_of(cls)
-    return None if root is None or _emitters[root] is None else root
+    return None if root is None or REGISTERED[root].emit is None else root
 
 
 # -------------------------------------------------------------------------------------------------------------- errors
 
 
-def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
+def raise_parse_error(row: Entry, obj: Any, error: Exception) -> NoReturn:
     """Raise an error that names `parse`, which has raised `error`.
 
     BufferError and TypeError keep their type. Other exceptions become InterfaceError.
@@ -365,7 +353,7 @@ def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
     _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_message_of(error)}", row.root)
 
 
-def raise_result_error(row: Wrapper, obj: Any, result: Any, error: Exception) -> NoReturn:
+def raise_result_error(row: Entry, obj: Any, result: Any, error: Exception) -> NoReturn:
     """Raise an error that names `parse`, whose `result` caused `error` in `asarray`."""
     kind = type(error) if type(error) in (BufferError, Refusal) else InterfaceError
     text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_message_of(error)}"
@@ -378,7 +366,7 @@ def _raise(error: Exception, kind: type[Exception], text: str, root: str) -> NoR
     raise _marked(kind(text), root) from error
 
 
-def parse_fault(row: Wrapper, obj: Any, why: str) -> Exception:
+def parse_fault(row: Entry, obj: Any, why: str) -> Exception:
     """Return the error about an invalid result of a plug-in's `parse` or path. `why` describes the result."""
     text = f"{name_of_type(type(obj))}: {row.words} {why}; accepted: an array that shares the memory of the object"
     return _marked(InterfaceError(text), row.root)
@@ -391,12 +379,12 @@ def raise_emit_error(root: str, error: Exception) -> NoReturn:
     """
     keeps = isinstance(error, Refusal) or type(error) in (BufferError, TypeError, ImportError)
     kind = type(error) if keeps else InterfaceError
-    _raise(error, kind, f"{root}: {_words(_emitters.get(root), root)} raised {_message_of(error)}", root)
+    _raise(error, kind, f"{root}: {name_source(REGISTERED[root].emit, root)} raised {_message_of(error)}", root)
 
 
 def emit_fault(root: str, result: Any) -> Exception:
     """Return the error for a result of `emit` that is not an array of the library."""
-    words = _words(_emitters.get(root), root)
+    words = name_source(REGISTERED[root].emit, root)
     text = (
         f"{root}: {words} returned {name_of_type(type(result))}; accepted: an array of {root} that shares the memory of"
         " the argument"

@@ -6,13 +6,13 @@ implicit values), or would lose writes because each access makes a copy. The err
 returns an array. Types are recognized by the names of their library and class, including base classes, without
 importing the library.
 
-`wrapper_table` contains the built-in rows. `plugins` adds the rows of registered libraries.
+The entries come from the rows of `table`, and from the rows that `plugins` registers.
 """
 
 import datetime
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, Refusal, TypeRefusal, name_of_type, root_of
-from arrayhub.libraries.wrapper_table import BUILT_IN, LOOKED_AT, has_form
+from arrayhub.libraries.table import LOOKED_AT, TABLE, has_form
 
 
-class Wrapper(NamedTuple):
-    """Description of a wrapper type."""
+class Entry(NamedTuple):
+    """What the row of a library says about one of its types."""
 
     root: str  # top-level module of the library
     attribute: str | None = None  # path to the array, such as "data", "a.b" or "get()"; None if not imported
@@ -33,6 +33,8 @@ class Wrapper(NamedTuple):
     asked: bool = False  # the type's protocols are tried first, and `advice` applies only if all fail
     parse: Callable[[Any], Any] | None = None  # a plug-in's function that returns the array
     words: str = ""  # name of the plug-in's function or path, for error messages
+    sparse: str | None = None  # module of sparse/ that imports the objects
+    resembles: bool = False  # the objects hold an array without a protocol, or without a shape and an element type
 
 
 def path_getter(path: str) -> Callable[[Any], Any]:
@@ -50,23 +52,47 @@ def path_getter(path: str) -> Callable[[Any], Any]:
     return follow
 
 
-def rows_of(
-    root: str, types: Mapping[str, Any] = {}, advice: Mapping[str, Any] = {}
-) -> Iterator[tuple[tuple[str, str], Wrapper]]:
-    """Yield the rows of an entry of the built-in table, with their keys."""
-    for name in {**types, **advice}:
-        way = types.get(name)
-        path, dtype = way if isinstance(way, tuple) else (way, Wrapper._field_defaults["dtype"])
-        call = advice.get(name, path and f"x.{path}")
-        yield (root, name), Wrapper(root, path, dtype, call, asked=name not in types)
+def entries_of(
+    library: str,
+    roots: Iterable[str] = (),
+    types: Mapping[str, Any] = {},
+    advice: Mapping[str, Any] = {},
+    sparse: Mapping[str, str] = {},
+    resembling: Iterable[str] = (),
+    registered: bool = False,
+    **columns: Any,
+) -> Iterator[tuple[tuple[str, str | None], Entry]]:
+    """Yield the entries of a row, with their keys. `registered` is true for a row of `register_library`."""
+    for name in {**types, **advice, **sparse, **dict.fromkeys(resembling)}:
+        path = types.get(name)
+        path, dtype = path if isinstance(path, tuple) else (path, Entry._field_defaults["dtype"])
+        call = advice.get(name, f"x.{path}" if path and not registered else None)
+        parse, words = None, ""
+        if registered and path is not None:
+            function = None if isinstance(path, str) else path
+            parse, words = function or path_getter(path), name_source(function or path, library)
+            path = path if function is None else None
+        for root in roots or (library,):
+            yield (
+                (root, name),
+                Entry(root, path, dtype, call, name not in types, parse, words, sparse.get(name), name in resembling),
+            )
 
 
-# Rows, keyed by root and class name. The class name None stands for all types of the library. `plugins` adds rows by
-# replacing the dict.
-ROWS: dict[tuple[str, str | None], Wrapper] = {}
-for _root, _entry in BUILT_IN.items():
-    ROWS.update(rows_of(_root, **_entry))
-BUILT_IN_ROWS = frozenset(ROWS)
+def name_source(source: Any, root: str) -> str:
+    """Return the words of errors for a path or a function that is registered for a library."""
+    if isinstance(source, str):
+        return f"the attribute {source!r}, registered for {root!r},"
+    module = getattr(source, "__module__", None) or "?"
+    return f"{module}.{getattr(source, '__qualname__', type(source).__qualname__)}, registered for {root!r},"
+
+
+# Entries, keyed by root and class name. The class name None stands for all types of the library. `plugins` adds entries
+# by replacing the dict.
+TYPES: dict[tuple[str, str | None], Entry] = {}
+for _library, _columns in TABLE.items():
+    TYPES.update(entries_of(_library, **_columns))
+BUILT_IN_TYPES = frozenset(TYPES)
 
 # Python types that `asnested` combines into one column, by kind.
 _KINDS = (
@@ -86,8 +112,8 @@ _qualname = type.__dict__["__qualname__"].__get__
 
 
 def known(cls):
-    """Return the row of a type or of its first base class that has a row, or None."""
-    rows = ROWS
+    """Return the entry of a type or of its first base class that has an entry, or None."""
+    rows = TYPES
     for base in _mro(cls):
         root = root_of(base)
         row = rows.get((root, _qualname(base))) or rows.get((root, None))
@@ -118,6 +144,18 @@ def inside(obj, row=None):
     if inner is None:  # such as a closed SharedMemory
         raise Refusal(name_of_type(type(obj)), f"{row.attribute} is None, so the memory was released")
     return inner
+
+
+def sparse_module(cls):
+    """Return the name of the module of sparse/ that imports the objects of a type, or None.
+
+    "arrayhub" stands for a SparseArray, which is not converted. torch's tensors and oneDAL's tables are not included,
+    because only some of their instances are sparse. `assparse` recognizes these instances.
+    """
+    row = known(cls)
+    if row is not None and row.sparse is not None:
+        return row.sparse
+    return "binsparse" if getattr(cls, "__binsparse__", None) is not None else None
 
 
 def unwraps(cls):
@@ -275,7 +313,7 @@ def refuse_missing(obj):
 
 def _registered(root):
     """Return the names of the types that `register_library` has registered for a library."""
-    return sorted(name for own, name in ROWS.keys() - BUILT_IN_ROWS if own == root and name is not None)
+    return sorted(name for own, name in TYPES.keys() - BUILT_IN_TYPES if own == root and name is not None)
 
 
 def hint(obj, failed=False):

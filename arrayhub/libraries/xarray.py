@@ -1,8 +1,26 @@
-"""xarray: export as a DataArray. convert/dispatch imports DataArrays: the wrapped array, with its dimension names."""
+"""xarray: export as a DataArray. `importers.pxi` imports DataArrays: the wrapped array, with its dimension names."""
+
+import sys
 
 from arrayhub._core.errors import needed, unreadable
+from arrayhub._core.hooks import hooks
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
+
+
+def as_xarray(obj, copy, **request):
+    """Return a DataArray. If `obj` is a DataArray, the result has its coordinates, its name and its attributes."""
+    xarray = sys.modules.get("xarray")
+    if xarray is not None and isinstance(obj, xarray.DataArray) and not any(request.values()) and not copy:
+        return obj
+    array = hooks.functions.asarray(obj, copy=copy, **request)
+    try:
+        made = emit(array)
+    except BufferError:
+        if copy is not True:  # only device= and copy=True move memory to another device
+            raise
+        made = emit(array.to_host())
+    return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made
 
 
 def emit(array):

@@ -53,13 +53,13 @@ from arrayhub.inspection.unread import import_unread
 from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.jax import NARROWED, has_x64
-from arrayhub.libraries.known import LIBRARIES
+from arrayhub.libraries.known import LIBRARIES, NESTING
 from arrayhub.nested import matrix
 from arrayhub.nested.array import NestedArray
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
 from arrayhub.nested.conform import is_days
-from arrayhub.nested.export import EXPORT_RULES, NESTED_CONSUMERS
+from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
 from arrayhub.nested.to_device import offsets_on_host
@@ -153,10 +153,10 @@ class Source:
         if isinstance(self.array, USMArray):
             return CONSUMERS if self.copied else (*CONSUMERS, *plugins.emitting())
         if self.kind == "stream":
-            return (*CONSUMERS, *NESTED_CONSUMERS)
+            return (*CONSUMERS, *NESTING)
         if self.array is None:
             return CONSUMERS
-        nested = ("numpy", "torch", *NESTED_CONSUMERS)
+        nested = ("numpy", "torch", *NESTING)
         return tuple(dict.fromkeys((*CONSUMERS, *nested))) if self.kind == "values" else nested
 
 
@@ -195,14 +195,14 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         return Verdict(consumer, CANNOT, absent)
     stream = attempt(unread, obj)[0]
     if stream and (source or import_source(obj)).array is None:
-        export = consumer in NESTED_CONSUMERS and consumer != "awkward"
+        export = consumer in NESTING and consumer != "awkward"
         why = "explain does not read the data; arrayhub.asnested(x) does"
         return Verdict(consumer, NOT_TRIED, why, call_of(consumer) if export else "arrayhub.asnested(x)")
     source = import_source(obj) if source is None else source
     if consumer == "pandas" and is_pandas(obj) and not _is_multi_index(obj):
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     array = source.array
-    if (array is None or consumer in NESTED_CONSUMERS) and is_frame(obj) and not obj.columns.is_unique:
+    if (array is None or consumer in NESTING) and is_frame(obj) and not obj.columns.is_unique:
         renamed = "x.set_axis(range(x.shape[1]), axis=1)"
         found = _advise(obj.set_axis(range(obj.shape[1]), axis=1), consumer, None)
         return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), re.sub(r"\bx\b", renamed, found.call))
@@ -212,7 +212,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
         return _of_sparse(obj, array, consumer)
-    if consumer in NESTED_CONSUMERS:
+    if consumer in NESTING:
         if isinstance(array, USMArray) and (array.dtype.kind in "SUT" or array.dtype.names is not None):
             source = _as_nested(obj, source)
         return _of_nested_consumer(obj, source, consumer)
@@ -225,7 +225,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
 
 def call_of(consumer: str, x: str = "x", *arguments: str) -> str:
     """Return the call that exports `x` to a library."""
-    if consumer in (*CONSUMERS, *NESTED_CONSUMERS, "scipy"):
+    if consumer in (*CONSUMERS, *NESTING, "scipy"):
         return f"arrayhub.as_{consumer}({', '.join((x, *arguments))})"
     return f"arrayhub.convert({', '.join((x, repr(consumer), *arguments))})"
 
@@ -233,7 +233,7 @@ def call_of(consumer: str, x: str = "x", *arguments: str) -> str:
 def _absence(consumer: str) -> str:
     """Return why the arrays of a library cannot be created on this machine, or ""."""
     name = _MODULES.get(consumer, consumer)
-    if name in sys.modules or consumer not in (*_ROWS, *NESTED_CONSUMERS, *RULES, "xarray") or _is_installed(name):
+    if name in sys.modules or consumer not in (*_ROWS, *NESTING, *RULES, "xarray") or _is_installed(name):
         return ""
     if consumer == "cupy" and not has_device():
         return NO_CUDA_DEVICE
@@ -599,7 +599,7 @@ def _of_facts(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict
     if source.kind == "values" and (facts.leaf == "records" or (facts.dtype is not None and facts.dtype.kind in "mM")):
         if issubclass(type(obj), dict):
             found = _of_records(None, Source(node), consumer, "arrayhub.asnested(x)")
-            copied = ("copy=True",) if find_obstacle(EXPORT_RULES["arrow"].check, node, False, None) else ()
+            copied = ("copy=True",) if find_obstacle(get_rules("arrow").check, node, False, None) else ()
             nested = "asnested" in found.call
             call = found.call if nested else re.sub(r"\bx\b", call_of("arrow", "x", *copied), found.call)
             return Verdict(consumer, CANNOT, source.reason, call)
@@ -817,7 +817,7 @@ def _common_type(dtypes: list[Any]) -> Any:
 
 
 def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -> Verdict:
-    rules, array = EXPORT_RULES[consumer], source.array
+    rules, array = get_rules(consumer), source.array
     # with the Arrow type of the column, such as bool8
     if isinstance(array, USMArray) and not source.copied and is_column(obj) and array is not obj:
         node = attempt(asnested, _first_of(obj) if is_pandas(obj) else obj, copy=VIEW)[0]
@@ -852,7 +852,7 @@ def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
         return cast and call_of(consumer, x, f"dtype={cast!r}")
     if isinstance(array, NestedArray) and str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
         return call_of(consumer, f"arrayhub.as_arrow({x}).cast('float64')", "copy=True")
-    if consumer != "arrow" and not find_obstacle(EXPORT_RULES["arrow"].check, array, True, obj):
+    if consumer != "arrow" and not find_obstacle(get_rules("arrow").check, array, True, obj):
         return call_of("arrow", x, *(("copy=True",) if source.copied or len(getattr(array, "chunks", "1")) > 1 else ()))
     return _call_without_library(obj, x)
 
@@ -861,7 +861,7 @@ def _cast_for(array: Any, consumer: str) -> str:
     """Return the type to which numbers can be cast if a library of nested arrays rejects only their type, or ""."""
 
     def is_rejected(numbers: Any) -> bool:
-        return bool(find_obstacle(EXPORT_RULES[consumer].check, numbers, True, None))
+        return bool(find_obstacle(get_rules(consumer).check, numbers, True, None))
 
     numbers = array
     if isinstance(array, NestedArray):
@@ -928,7 +928,7 @@ def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
 
 def _call_on(x: str, array: Any, consumer: str) -> str:
     """Return the call that exports the result of an expression, a fresh array like `array`."""
-    if consumer in NESTED_CONSUMERS:
+    if consumer in NESTING:
         found = _of_nested_consumer(None, Source(array), consumer, x)
     elif consumer in _ROWS:
         found = _of_dense(None, array, "", consumer, x)
@@ -989,9 +989,9 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         dense = attempt(asarray, np.empty(0, subtype))[0] if isinstance(subtype, np.dtype) else None
         return Verdict(consumer, CANNOT, why, "" if dense is None else _call_on("x.to_numpy()", dense, consumer))
     if "collect()" in own:
-        export = consumer in NESTED_CONSUMERS
+        export = consumer in NESTING
         return Verdict(consumer, CANNOT, why, call_of(consumer, own) if export else f"arrayhub.asnested({own})")
-    nested = call.startswith("arrayhub.asnested(") and consumer not in NESTED_CONSUMERS
+    nested = call.startswith("arrayhub.asnested(") and consumer not in NESTING
     if own.startswith("arrayhub.") or call.startswith("arrayhub.as_") or nested:
         return Verdict(consumer, CANNOT, why, own or call)
     if call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
@@ -1003,6 +1003,6 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         dtype = attempt(requested_dtype, obj.dtype)[0]
         array = attempt(asarray, np.empty((0,) * obj.ndim, dtype))[0]
         return Verdict(consumer, CANNOT, why, "" if array is None else _call_on(call, array, consumer))
-    if consumer in NESTED_CONSUMERS or consumer == "numpy" or consumer not in _ROWS:
+    if consumer in NESTING or consumer == "numpy" or consumer not in _ROWS:
         return Verdict(consumer, CANNOT, why, call_of(consumer, call))
     return Verdict(consumer, CANNOT, why, call_of(consumer, call, *(("copy=True",) if consumer != "torch" else ())))

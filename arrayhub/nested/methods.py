@@ -9,7 +9,6 @@ from arrayhub.nested.asnested import nested_or_none as import_or_none
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change, conform
 from arrayhub.nested.explain import find_faults, lines_of, view_of
-from arrayhub.nested.export import NESTED_CONSUMERS
 from arrayhub.nested.export.arrow import chunks_to_arrow
 from arrayhub.nested.export.dense import export, for_array_method
 from arrayhub.nested.matrix import from_record
@@ -27,7 +26,6 @@ from arrayhub.nested.to_device import to_device, to_host
 from arrayhub.nested.types import nested_type
 
 __all__ = [
-    "NESTED_CONSUMERS",
     "asnested",
     "change",
     "chunks_to_arrow",

@@ -7,7 +7,7 @@ from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import Refusal, name_of_type, root_of, show
 from arrayhub.convert.functions import SparseParts
 from arrayhub.libraries.known import derived_from
-from arrayhub.libraries.sparse_types import sparse_module
+from arrayhub.libraries.wrappers import sparse_module
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.libraries import LIBRARIES
 from arrayhub.sparse.validation import TRUSTED, is_on_host

@@ -63,7 +63,8 @@ def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any 
         raise hooks.advice.complete_refusal(error, obj, "scipy")  # noqa: B904
 
 
-def _as_pydata_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
+def as_pydata_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
+    """Return a sparse array of the library sparse, for ``convert(x, "pydata_sparse")``."""
     obj, copy = _apply_request(obj, copy, dtype, device, missing, "convert")
     return give_any(obj, "pydata_sparse", copy)
 
@@ -112,9 +113,6 @@ def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = 
         options["allow_readonly"] = allow_readonly
     return row.emit(conformed, partial(row.export, **options), matrix)  # type: ignore[misc]
 
-
-# Export functions by the library's name in `convert`, for libraries without dense arrays.
-SPARSE_CONSUMERS = {"scipy": as_scipy, "pydata_sparse": _as_pydata_sparse}
 
 # For a dense model of the first library, `like` returns a sparse array of the second library.
 _SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}

@@ -1,7 +1,7 @@
 """Table of the libraries of sparse arrays: how each library's arrays are imported and exported, and what it accepts.
 
 docs/sparse.md shows the table, and tests/sparse/test_rules.py checks each row against the library. The names in
-`LIBRARIES` are those of `libraries.sparse_types`, which recognizes the types.
+`LIBRARIES` are those in the column `sparse` of `libraries.table`, which recognizes the types.
 """
 
 import sys

@@ -6,12 +6,11 @@
 from arrayhub.sparse.assparse import assparse, relocate
 from arrayhub.sparse.assparse import sparse_or_none as import_or_none
 from arrayhub.sparse.explain import find_faults, lines_of, view_of
-from arrayhub.sparse.export import SPARSE_CONSUMERS, convert_like, device_of
+from arrayhub.sparse.export import convert_like, device_of
 from arrayhub.sparse.export import give_any as export
 from arrayhub.sparse.pickling import reduce, token
 
 __all__ = [
-    "SPARSE_CONSUMERS",
     "assparse",
     "convert_like",
     "device_of",

@@ -1,7 +1,8 @@
-"""Test importers without a module of their own: planes of PyAV, images of Pillow, ctypes pointers."""
+"""Test importers without a module of their own: planes of PyAV, images of Pillow, ctypes pointers, columns."""
 
 import copy
 import ctypes
+import datetime
 import fractions
 
 import numpy as np
@@ -186,3 +187,70 @@ def test_pointers_are_refused_with_a_call_that_views_their_target():
     assert ah.asarray(np.ctypeslib.as_array(pointer, (3,))).ptr == ctypes.addressof(numbers)
     with pytest.raises(TypeError, match=r"pass x\.value"):
         ah.asarray(ctypes.c_char_p(b"abc"))
+
+
+# ------------------------------------------------------------------------------------ pandas, polars and xarray by rows
+
+
+@pytest.mark.parametrize("name", ["pandas.Series", "polars.Series", "xarray.DataArray"])
+@pytest.mark.parametrize("function", [ah.asarray, ah.as_numpy], ids=lambda function: function.__name__)
+def test_import_does_not_look_up_unknown_attributes(name, function, monkeypatch):
+    library, _, cls = name.partition(".")
+    column = getattr(pytest.importorskip(library), cls)([1.0, 2.0])
+    looked_up = []
+
+    def record(obj, name):
+        looked_up.append(name)
+        raise AttributeError(name)
+
+    owner = next(cls for cls in type(column).__mro__ if "__getattr__" in vars(cls))
+    monkeypatch.setattr(owner, "__getattr__", record)
+    assert function(column).tolist() == [1.0, 2.0]
+    assert looked_up == []
+
+
+def test_polars_numbers_are_immutable_views():
+    polars = pytest.importorskip("polars")
+    for dtype in (polars.Int8, polars.UInt64, polars.Float32, polars.Float64):
+        column = polars.Series([1, 2, 3], dtype=dtype)
+        a = ah.asarray(column, copy=False)
+        assert a.tolist() == [1, 2, 3] and a.ptr == column.to_numpy().ctypes.data and a.access == "immutable"
+        assert a.ptr == ah.asarray(column, via="arrow").ptr
+        assert ah.asarray(column[1:]).tolist() == [2, 3]
+    assert ah.asarray(polars.Series([], dtype=polars.Int8)).shape == (0,)
+
+
+def test_polars_columns_that_numpy_cannot_view_are_imported_through_arrow():
+    polars = pytest.importorskip("polars")
+    time = datetime.datetime(2020, 1, 1)
+    assert ah.asarray(polars.Series([time])).dtype == "M8[us]"
+    with pytest.raises(BufferError):
+        ah.asarray(polars.Series([time.replace(tzinfo=datetime.UTC)]))
+    for column in (polars.Series([1, None]), polars.Series(["a"]), polars.Series([True])):
+        with pytest.raises(BufferError) as raised:
+            ah.asarray(column)
+        assert raised.value.call
+    chunks = polars.concat([polars.Series([1, 2]), polars.Series([3])], rechunk=False)
+    assert ah.asarray(chunks, copy=None).tolist() == [1, 2, 3]
+
+
+def test_subclass_of_a_pandas_series_is_imported_by_the_path_of_the_row():
+    pandas = pytest.importorskip("pandas")
+
+    class Copying(pandas.Series):
+        @property
+        def values(self):
+            return super().values.copy()
+
+    assert ah.asarray(pandas.Series([1.0])).tolist() == [1.0]
+    with pytest.raises(TypeError, match="copy"):
+        ah.asarray(Copying([1.0, 2.0]))
+
+
+def test_rows_name_existing_functions():
+    from arrayhub.libraries import devices, dtypes
+    from arrayhub.libraries.table import TABLE
+
+    for columns in TABLE.values():
+        for column, module in (("device", devices), ("dtype", dtypes)):
+            assert column not in columns or callable(getattr(module, columns[column]))

@@ -254,7 +254,7 @@ def board(request):
     sys.modules[name] = module
     yield module
     del sys.modules[name]
-    if name in plugins._emitters:
+    if name in plugins.REGISTERED:
         ah.register_library(name, advice={"Board": "x.values"})
 
 

@@ -1,7 +1,8 @@
-"""Built-in table of types that hold or resemble an array. `wrappers` applies the table.
+"""The table of libraries: one row per library. A library that follows a protocol does not need a row.
 
-The entries are arguments of `arrayhub.register_library`, which docs/howto/plug_in.md describes, except for the pairs in
-`types`. An entry is a function only if the result depends on the object.
+`TABLE` is at the end. The row of a library whose arrays have a private attribute is
+``"foo": dict(types={"Array": "_data"})``. `register_library` makes rows with the same columns for other projects. The
+functions above the table compute entries that depend on the object.
 """
 
 import sys
@@ -290,71 +291,231 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
     },
 )
 
-# For the root (top-level module) of each library: types and advice, as in `register_library`. Keys are class names.
-# Subclasses are included.
+
+def _usm_memory(module: Any) -> Any:
+    import dpctl.memory
+
+    return dpctl.memory.MemoryUSMShared(8) if module.get_devices() else dpctl.memory.MemoryUSMShared
+
+
+def _dpnp_array(module: Any) -> Any:
+    import dpctl
+
+    return module.zeros(3) if dpctl.get_devices() else module.ndarray
+
+
+# One row per library, by name, with the arguments of the class `Library` of libraries/known. Objects are recognized by
+# the names of their module and class, without importing the library. Subclasses are included.
 #
-# types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
-#     that returns the object's element type. If the function returns a NumPy dtype, the array must have this dtype. If
-#     it returns None, the array may have any dtype. For any other result, the object is rejected. Types with the path
-#     None are not imported, not even through their protocols.
-# advice: text that follows "pass" in errors, or "use" if it starts with "arrayhub.": an expression that returns an
-#     array, optionally with a remark, or a function that returns this text for an object. Symbolic objects, which do
-#     not have values, have "". The default is "x." and the path in `types`. For types that only `advice` lists, the
-#     protocols are tried first.
-BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
-    "PyQt6": dict(
-        types={"QImage": None},
+# The columns, which are all optional:
+#
+# - install, by_driver, sample, environ: the installation command, the commands for other CUDA drivers, and a function
+#   that makes a sample array for reports, with environment variables to set before.
+# - roots: the top-level modules that define the library's types. By default, this is the name.
+# - types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
+#   that returns the object's element type. If the function returns a NumPy dtype, the array must have this dtype. If it
+#   returns None, the array may have any dtype. For any other result, the object is rejected. Types with the path None
+#   are not imported, not even through their protocols.
+# - importers: types that compiled code imports, in the order in which `module` (a module of this folder) or `known`
+#   sets the functions. "exactly" excludes subclasses, "derived" includes them, "own" includes those of the library, and
+#   "named" compares names, for types in private modules.
+# - exports: the device type of the arrays that the library's exporter makes, and whether they may also be in host
+#   memory. The exporter returns the arrays of the first `own` importers unchanged.
+# - export_by, nests: the function that exports to a library without a compiled exporter, and whether its arrays can be
+#   nested.
+# - sparse: the module of sparse/ that imports the objects of a type.
+# - traits: deviations from the specifications, see adapters/type_cache.
+# - device, dtype: functions of `devices` and `dtypes` that read the library's device objects and element types.
+# - like: the library that `like` and `convert` export to for this library. By default, this is the library itself.
+# - spellings, instead: other names that `convert` accepts for the library. For a library that `convert` does not export
+#   to, `instead` is the call that makes one of its arrays.
+# - resembling: types that hold an array without a protocol, or without a shape and an element type. `adapt` does not
+#   pass them to a function.
+# - advice: text that follows "pass" in errors, or "use" if it starts with "arrayhub.": an expression that returns an
+#   array, optionally with a remark, or a function that returns this text for an object. Symbolic objects, which do not
+#   have values, have "". The default is "x." and the path in `types`. For types that only `advice` lists, the protocols
+#   are tried first.
+#
+# The order of the rows is the order in which types are tested, and in which reports list the libraries.
+TABLE: dict[str, dict[str, Any]] = {
+    "numpy": dict(
+        spellings=("np",),
+        install="pip install 'numpy>=2.0'",
+        sample=lambda numpy: numpy.zeros(3),
+        importers=(("derived", "numpy", "generic"), ("derived", "numpy", "ndarray")),
+        exports=("cpu", True),
+        own=0,  # an ndarray is returned unchanged if it does not contain Python objects
         advice={
-            "QImage": _QT_IMAGE + "; in PyQt, call setsize(x.sizeInBytes()) on the result",
-            "voidptr": "it after x.setsize(n), with n the number of bytes",
+            "ABCPolyBase": "x.coef; its domain and window are not included",
+            "NpzFile": "x['name'], one of its arrays",
         },
     ),
-    "PySide6": dict(types={"QImage": None}, advice={"QImage": _QT_IMAGE}),
-    "SimpleITK": dict(
-        types={"Image": None},
+    "python": dict(
+        roots=("builtins", "array"),
+        like="numpy",
+        importers=(
+            ("exactly", "builtins", "bytes"),
+            ("exactly", "builtins", "bytearray", "memoryview"),
+            ("exactly", "array", "array"),
+        ),
+        types={"PySafeSlice": None},
         advice={
-            "Image": "SimpleITK.GetArrayViewFromImage(x), read-only and valid only while x exists and is not written,"
-            " or SimpleITK.GetArrayFromImage(x), a copy"
+            **dict.fromkeys(["dict_items", "dict_keys", "dict_values", "filter", "frozenset"], _LIST),
+            **dict.fromkeys(["generator", "map", "reversed", "set", "zip"], _LIST),
+            "dict": _columns_of_dict,
+            "PySafeSlice": _READ_ALL,  # safetensors
+            "str": f"{_FILE}, or [x] for text",
         },
     ),
-    "_cffi_backend": dict(
-        advice={"_CDataBase": "cffi.FFI().buffer(x), the bytes of an array or of a pointer's target"}
-    ),
-    "_ctypes": dict(
-        types={"_Pointer": None},
+    "torch": dict(
+        spellings=("pytorch", "torch.sparse"),
+        install="pip install torch",
+        sample=lambda torch: torch.zeros(3),
+        traits=("LEGACY_IS_WRITABLE", "DLPACK_BY_IMPORTER"),
+        device="read_torch",
+        dtype="by_name",
+        module="torch",
+        importers=(("derived", "torch", "Tensor"),),
+        exports=("cuda", True),
+        resembling=("PackedSequence",),
+        types=dict.fromkeys(["PackedSequence", "TypedStorage", "UntypedStorage"]),
         advice={
-            "Array": _LIST,  # of Python objects or pointers
-            "_Pointer": "numpy.ctypeslib.as_array(x, shape), a view of its target",
+            "PackedSequence": "x.data, and x.batch_sizes for the ends of its steps",
+            "TypedStorage": "torch.empty(0, dtype=x.dtype).set_(x), a view",
+            "UntypedStorage": "torch.empty(0, dtype=torch.uint8).set_(x), a view of its bytes",
         },
     ),
-    "_io": dict(types={"BytesIO": "getbuffer()"}),
-    "arrayhub": dict(advice={"SparseArray": "x.to_dense(), a dense copy"}),
-    "arro3": dict(
-        types={"Scalar": None},
+    "jax": dict(
+        spellings=("jnp", "jax.numpy", "jax.experimental.sparse", "jaxlib"),
+        install="pip install jax",
+        sample=lambda jax: jax.numpy.zeros(3),
+        environ={"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},  # or most of a GPU's memory is used
+        roots=("jax", "jaxlib"),
+        traits=("NO_STREAM_IS_NONE",),
+        device="read_jax",
+        module="jax",
+        importers=(("named", "jaxlib", "ArrayImpl"), ("named", "jax", "ArrayImpl")),
+        exports=("cuda", True),
+        sparse={"JAXSparse": "jax"},
+        types={"JAXSparse": None, "Shard": "data"},
         advice={
-            "Scalar": "x.as_py()"  # Arrow's interface would export an array of one element
+            "JAXSparse": _TODENSE,
+            "PRNGKeyArray": "jax.random.key_data(x), its numbers",
+            "Tracer": "x outside of the transformed function: arrays that jax traces for jit, vmap and grad lack"
+            " memory",
+            "Ref": "x[...], a copy",
         },
     ),
-    "astropy": dict(
-        types=dict.fromkeys(["FITS_rec", "FITS_record", "NDData", "Quantity", "Table"]),
+    "cupy": dict(
+        spellings=("cp", "cupyx", "cupyx.scipy.sparse"),
+        install="pip install 'arrayhub[cuda13]'",
+        by_driver={"12": "pip install 'arrayhub[cuda12]'"},
+        sample=lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
+        roots=("cupy", "cupyx"),
+        traits=("LEGACY_IS_WRITABLE",),
+        device="read_cupy",
+        module="cupy",
+        importers=(("exactly", "cupy", "ndarray"),),
+        exports=("cuda", False),
+        sparse={"spmatrix": "cupy"},
+        types={"spmatrix": None},
+        advice={"spmatrix": _sparse_call},
+    ),
+    "dpctl": dict(
+        spellings=("dpctl", "dpctl.tensor"),
+        install="pip install 'arrayhub[sycl]'",
+        sample=_usm_memory,
+        like="dpnp",
+        module="dpctl",
+        importers=(
+            ("exactly", "dpctl.tensor", "usm_ndarray"),
+            ("named", "dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"),
+        ),
+    ),
+    "dpnp": dict(
+        install="pip install dpnp",
+        sample=_dpnp_array,
+        module="dpctl",
+        importers=(("exactly", "dpnp", "ndarray"), ("exactly", "dpnp.tensor", "usm_ndarray")),
+        exports=("oneapi", False),
+        own=1,
+    ),
+    "numba": dict(
+        spellings=("numba.cuda",),
+        install="pip install numba",
+        roots=("numba", "numba_cuda"),
+        traits=("SILENT_ON_DEFAULT",),
+        exports=("cuda", True),
+    ),
+    "pyarrow": dict(
+        export_by="nested.export.arrow:as_arrow",
+        nests=True,
+        spellings=("pa", "pyarrow"),
+        install="pip install pyarrow",
+        sample=lambda pyarrow: pyarrow.array([0.0, 1.0]),
+        traits=("ARROW_ARRAY_FIRST",),
+        like="arrow",
+        dtype="read_pyarrow",
+        module="pyarrow",
+        importers=(("derived", "pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"),),
         advice={
-            "FITS_rec": "arrayhub.asnested(x), or x['name'] for a column; stored values are not scaled",
-            "FITS_record": "x['name'], one of its fields",
-            "NDData": _DATA_AND_MASK + "; x.unit and x.uncertainty are not included",
-            "Quantity": otherwise(_masked_quantity, "x.value, or x.to_value(unit); the unit is not included"),
-            "Table": otherwise(_masked_table, "x.as_array(), a copy, or x['name'] for a column"),
+            **dict.fromkeys(["SparseCOOTensor", "SparseCSCMatrix"], "x.to_tensor(), a dense copy"),
+            **dict.fromkeys(["SparseCSFTensor", "SparseCSRMatrix"], "x.to_tensor(), a dense copy"),
         },
     ),
-    "av": dict(
-        types=dict.fromkeys(["AudioFrame", "AudioPlane", "VideoFrame"]),
+    "nanoarrow": dict(importers=(("named", "nanoarrow", "CBuffer", "CBufferView"),)),
+    "polars": dict(
+        export_by="nested.export.polars:as_polars",
+        nests=True,
+        spellings=("pl",),
+        install="pip install polars",
+        sample=lambda polars: polars.Series([0.0, 1.0]),
+        traits=("ARROW_BYTES_ARE_OBJECTS",),  # up to 2.1.0, columns that export fixed-size bytes have the dtype Object
+        dtype="read_polars",
+        importers=(("exactly", "polars", "Series"),),
+        resembling=("LazyFrame",),
+        types={"LazyFrame": None},
+        advice={"DataFrame": "x['name'] for a column", "LazyFrame": "x.collect()", "Series": "x.cast(polars.Float64)"},
+    ),
+    "pandas": dict(
+        export_by="nested.export.pandas:as_pandas",
+        nests=True,
+        spellings=("pd",),
+        install="pip install pandas",
+        sample=lambda pandas: pandas.Series([0.0, 1.0]),
+        dtype="read_pandas",
+        importers=(("own", "pandas", "Series", "Index"),),
+        types={
+            **{name: ("to_numpy()", dtype_of) for name, dtype_of in _DTYPE_OF_PANDAS.items()},
+            "ArrowExtensionArray": ("__arrow_array__()", _dtype_of_arrow),
+            "DataFrame": ("values", _dtype_of_frame),
+            **dict.fromkeys(["Index", "Series"], ("values", _dtype_of_series)),
+            **dict.fromkeys(["ExtensionArray", "MultiIndex"]),
+        },
         advice={
-            "AudioFrame": "x.to_ndarray(), a copy",
-            "AudioPlane": _FRAME,
-            "VideoFrame": "x.to_ndarray(), a copy, or x.planes[i], a view of a plane",
-            "VideoPlane": _FRAME,
+            **dict.fromkeys(
+                [*_DTYPE_OF_PANDAS, "DataFrame", "ExtensionArray", "Index", "Series"],
+                otherwise(_nested_of_pandas, "x.to_numpy(), a copy that may change the type"),
+            ),
+            "MultiIndex": "x.get_level_values(i).to_numpy()",
         },
     ),
+    "narwhals": dict(
+        traits=("ARROW_STREAM_FIRST",),  # narwhals 2.29 concatenates even a single chunk for __arrow_c_array__
+    ),
+    # Each call of __arrow_c_stream__ runs the query again (duckdb 2.0, ibis 12, datafusion 55; by design:
+    # duckdb/duckdb#17084).
+    "duckdb": dict(roots=("duckdb", "_duckdb"), traits=("ARROW_IS_LAZY",)),
+    "ibis": dict(
+        traits=("ARROW_IS_LAZY",),
+    ),
+    "datafusion": dict(traits=("ARROW_IS_LAZY",)),
     "awkward": dict(
+        export_by="nested.export.awkward:as_awkward",
+        nests=True,
+        spellings=("ak",),
+        install="pip install awkward",
+        sample=lambda awkward: awkward.Array([0.0, 1.0]),
         types={
             "Array": ("layout.to_backend_array()", _dtype_of_awkward),
             "Index": "data",
@@ -372,6 +533,139 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "TypeTracerArray": "the array that it represents: a type tracer has a type but no elements",
         },
     ),
+    "xarray": dict(
+        export_by="libraries.xarray:as_xarray",
+        spellings=("xr",),
+        install="pip install xarray",
+        sample=lambda xarray: xarray.DataArray([0.0, 1.0]),
+        importers=(("own", "xarray", "DataArray", "NamedArray"),),
+        types={
+            "DataArray": ("data", _dtype_of_xarray),
+            "NamedArray": ("data", _dtype_of_xarray),
+            **dict.fromkeys(["CFTimeIndex", "DataTree", "Dataset"]),
+        },
+        advice={
+            "CFTimeIndex": "x.to_datetimeindex(), if NumPy supports its calendar",
+            "DataArray": _XARRAY,
+            "DataTree": "x['name'] for one of its variables",
+            "Dataset": "x.to_array(), a copy of its variables, or x['name'] for one of them",
+            "NamedArray": _values_of_xarray,
+        },
+    ),
+    "warp": dict(
+        traits=("LEGACY_IS_WRITABLE",),
+        importers=(("exactly", "warp", "array"),),
+        types=dict.fromkeys(["StructInstance", "fabricarray", "indexedarray", "indexedfabricarray"]),
+        advice={
+            "StructInstance": "x.numpy_value(), a copy",
+            **dict.fromkeys(["fabricarray", "indexedarray", "indexedfabricarray"], "x.contiguous(), a copy"),
+        },
+    ),
+    "mlx": dict(
+        traits=("LEGACY_IS_WRITABLE",),
+        dtype="by_name",
+        importers=(("exactly", "mlx.core", "array"),),  # bfloat16 buffers lack a PEP 3118 format
+    ),
+    "paddle": dict(
+        dtype="by_name",
+        importers=(("exactly", "paddle", "Tensor"), ("named", "paddle", "EagerParamBase")),
+    ),
+    "av": dict(
+        traits=("LEGACY_IS_WRITABLE",),
+        importers=(("named", "av", "VideoPlane"),),
+        resembling=("AudioFrame", "VideoFrame"),
+        types=dict.fromkeys(["AudioFrame", "AudioPlane", "VideoFrame"]),
+        advice={
+            "AudioFrame": "x.to_ndarray(), a copy",
+            "AudioPlane": _FRAME,
+            "VideoFrame": "x.to_ndarray(), a copy, or x.planes[i], a view of a plane",
+            "VideoPlane": _FRAME,
+        },
+    ),
+    "PIL": dict(
+        spellings=("pil", "pillow"),
+        instead="PIL.Image.fromarray(arrayhub.as_numpy(x))",
+        importers=(("derived", "PIL.Image", "Image"),),
+    ),
+    "tensorflow": dict(
+        spellings=("tf",),
+        instead="tensorflow.convert_to_tensor(arrayhub.as_numpy(x))",
+        traits=("DLPACK_BY_IMPORTER",),
+        importers=(("named", "tensorflow", "EagerTensor"),),
+        types=dict.fromkeys(["IndexedSlices", "RaggedTensor", "SparseTensor", "Variable"]),
+        advice={
+            "EagerTensor": "x.numpy()",
+            "IndexedSlices": "tensorflow.convert_to_tensor(x), a dense copy",
+            "RaggedTensor": otherwise(
+                _strings_of_tensorflow, "x.flat_values, and x.nested_row_splits for the starts of its rows"
+            ),
+            "SparseTensor": otherwise(_strings_of_tensorflow, "tensorflow.sparse.to_dense(x), a dense copy"),
+            "SymbolicTensor": "",
+            "Variable": otherwise(_strings_of_tensorflow, "x.value(), which is read-only"),
+        },
+    ),
+    "ml_dtypes": dict(install="pip install ml_dtypes"),
+    # If an OrtValue was created from a NumPy array, its capsule does not keep the NumPy array alive.
+    "onnxruntime": dict(traits=("BORROWS",)),
+    # oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict.
+    # Inverting the flag would make the tables writable once oneDAL corrects it. Their DLPack capsules are read-only.
+    "onedal": dict(traits=("SYCL_IS_READONLY",)),
+    "tvm_ffi": dict(
+        device="read_tvm_ffi",
+    ),
+    "cuda.core": dict(roots=("cuda",), device="read_cuda_core"),
+    # The rows below only have types, advice and sparse arrays.
+    "PyQt6": dict(
+        resembling=("QImage",),
+        types={"QImage": None},
+        advice={
+            "QImage": _QT_IMAGE + "; in PyQt, call setsize(x.sizeInBytes()) on the result",
+            "voidptr": "it after x.setsize(n), with n the number of bytes",
+        },
+    ),
+    "PySide6": dict(resembling=("QImage",), types={"QImage": None}, advice={"QImage": _QT_IMAGE}),
+    "SimpleITK": dict(
+        resembling=("Image",),
+        types={"Image": None},
+        advice={
+            "Image": "SimpleITK.GetArrayViewFromImage(x), read-only and valid only while x exists and is not written,"
+            " or SimpleITK.GetArrayFromImage(x), a copy"
+        },
+    ),
+    "_cffi_backend": dict(
+        resembling=("_CDataBase",),
+        advice={"_CDataBase": "cffi.FFI().buffer(x), the bytes of an array or of a pointer's target"},
+    ),
+    "_ctypes": dict(
+        types={"_Pointer": None},
+        advice={
+            "Array": _LIST,  # of Python objects or pointers
+            "_Pointer": "numpy.ctypeslib.as_array(x, shape), a view of its target",
+        },
+    ),
+    "_io": dict(types={"BytesIO": "getbuffer()"}),
+    "arrayhub": dict(
+        spellings=("USMArray",),
+        sparse={"SparseArray": "arrayhub"},
+        advice={"SparseArray": "x.to_dense(), a dense copy"},
+    ),
+    "arro3": dict(
+        types={"Scalar": None},
+        advice={
+            "Scalar": "x.as_py()"  # Arrow's interface would export an array of one element
+        },
+    ),
+    "astropy": dict(
+        resembling=("NDData",),
+        types=dict.fromkeys(["FITS_rec", "FITS_record", "NDData", "Quantity", "Table"]),
+        advice={
+            "FITS_rec": "arrayhub.asnested(x), or x['name'] for a column; stored values are not scaled",
+            "FITS_record": "x['name'], one of its fields",
+            "NDData": _DATA_AND_MASK + "; x.unit and x.uncertainty are not included",
+            "Quantity": otherwise(_masked_quantity, "x.value, or x.to_value(unit); the unit is not included"),
+            "Table": otherwise(_masked_table, "x.as_array(), a copy, or x['name'] for a column"),
+        },
+    ),
     "bitarray": dict(
         types={"bitarray": None},
         advice={"bitarray": "numpy.frombuffer(x.unpack(), bool), a copy with one byte per bit"},
@@ -379,16 +673,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "blosc2": dict(
         types=dict.fromkeys(["Operand", "SChunk"]),
         advice={"Operand": _DECOMPRESS, "SChunk": "x[:], its decompressed bytes", "SimpleProxy": _DECOMPRESS},
-    ),
-    "builtins": dict(
-        types={"PySafeSlice": None},
-        advice={
-            **dict.fromkeys(["dict_items", "dict_keys", "dict_values", "filter", "frozenset"], _LIST),
-            **dict.fromkeys(["generator", "map", "reversed", "set", "zip"], _LIST),
-            "dict": _columns_of_dict,
-            "PySafeSlice": _READ_ALL,  # safetensors
-            "str": f"{_FILE}, or [x] for text",
-        },
     ),
     "ctypes": dict(
         types=dict.fromkeys(["c_char_p", "c_void_p"]),
@@ -398,10 +682,17 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             " float64 at its address",
         },
     ),
-    "cupyx": dict(types={"spmatrix": None}, advice={"spmatrix": _sparse_call}),
-    "cv2": dict(types={"UMat": None}, advice={"UMat": "x.get(), a copy"}),
+    "cv2": dict(
+        spellings=("opencv",),
+        instead="arrayhub.as_numpy(x)",
+        resembling=("UMat",),
+        types={"UMat": None},
+        advice={"UMat": "x.get(), a copy"},
+    ),
     "dask": dict(
-        types={"Array": None}, advice={"Array": "x.compute()", "Bag": "x.compute(), a list", "Delayed": "x.compute()"}
+        instead="dask.array.from_array(arrayhub.as_numpy(x))",
+        types={"Array": None},
+        advice={"Array": "x.compute()", "Bag": "x.compute(), a list", "Delayed": "x.compute()"},
     ),
     "datatable": dict(
         types={"Frame": None},
@@ -419,16 +710,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "HLObject": "x['name'][...], which copies one of its datasets into memory",
         },
     ),
-    "jax": dict(
-        types={"JAXSparse": None, "Shard": "data"},
-        advice={
-            "JAXSparse": _TODENSE,
-            "PRNGKeyArray": "jax.random.key_data(x), its numbers",
-            "Tracer": "x outside of the transformed function: arrays that jax traces for jit, vmap and grad lack"
-            " memory",
-            "Ref": "x[...], a copy",
-        },
-    ),
     "keras": dict(types={"Variable": None}, advice={"KerasTensor": "", "Variable": "keras.ops.convert_to_numpy(x)"}),
     "marray": dict(
         types={"masked_namespace.<locals>.MArray": None}, advice={"masked_namespace.<locals>.MArray": _DATA_AND_MASK}
@@ -439,13 +720,11 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         types=dict.fromkeys(["Dataset", "Variable"]),
         advice={"Dataset": "x['name'][...], which copies one of its variables into memory", "Variable": _READ},
     ),
-    "numpy": dict(
-        advice={
-            "ABCPolyBase": "x.coef; its domain and window are not included",
-            "NpzFile": "x['name'], one of its arrays",
-        }
+    "onnx": dict(
+        resembling=("TensorProto",),
+        types={"TensorProto": None},
+        advice={"TensorProto": "onnx.numpy_helper.to_array(x)"},
     ),
-    "onnx": dict(types={"TensorProto": None}, advice={"TensorProto": "onnx.numpy_helper.to_array(x)"}),
     "openmm": dict(
         types={"Quantity": None}, advice={"Quantity": "x.value_in_unit(x.unit), a copy; the unit is not included"}
     ),
@@ -458,33 +737,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Strides": _LIST,
         },
     ),
-    "pandas": dict(
-        types={
-            **{name: ("to_numpy()", dtype_of) for name, dtype_of in _DTYPE_OF_PANDAS.items()},
-            "ArrowExtensionArray": ("__arrow_array__()", _dtype_of_arrow),
-            "DataFrame": ("values", _dtype_of_frame),
-            **dict.fromkeys(["Index", "Series"], ("values", _dtype_of_series)),
-            **dict.fromkeys(["ExtensionArray", "MultiIndex"]),
-        },
-        advice={
-            **dict.fromkeys(
-                [*_DTYPE_OF_PANDAS, "DataFrame", "ExtensionArray", "Index", "Series"],
-                otherwise(_nested_of_pandas, "x.to_numpy(), a copy that may change the type"),
-            ),
-            "MultiIndex": "x.get_level_values(i).to_numpy()",
-        },
-    ),
     "pint": dict(types={"Quantity": None}, advice={"Quantity": "x.magnitude; the unit is not included"}),
-    "polars": dict(
-        types={"LazyFrame": None},
-        advice={"DataFrame": "x['name'] for a column", "LazyFrame": "x.collect()", "Series": "x.cast(polars.Float64)"},
-    ),
-    "pyarrow": dict(
-        advice={
-            **dict.fromkeys(["SparseCOOTensor", "SparseCSCMatrix"], "x.to_tensor(), a dense copy"),
-            **dict.fromkeys(["SparseCSFTensor", "SparseCSRMatrix"], "x.to_tensor(), a dense copy"),
-        }
-    ),
     "pyopencl": dict(
         types=dict.fromkeys(["Array", "Image", "MemoryObjectHolder", "SVM", "SVMPointer"]),
         advice={
@@ -496,6 +749,9 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         },
     ),
     "scipy": dict(
+        export_by="sparse.export:as_scipy",
+        spellings=("scipy.sparse",),
+        sparse={"_spbase": "scipy", "sparray": "scipy", "spmatrix": "scipy"},
         types=dict.fromkeys(["KDTree", "_spbase", "cKDTree", "sparray", "spmatrix"]),
         advice={
             "KDTree": "x.data for its points",
@@ -506,39 +762,27 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         },
     ),
     "skia": dict(
+        resembling=("Pixmap", "Surface"),
         types=dict.fromkeys(["Pixmap", "Surface"]),
         advice={
             "Pixmap": "x.tobytes(), a copy, or the bitmap or array that holds its pixels",
             "Surface": "x.toarray(), a copy, or the array that it was created on",
         },
     ),
-    "sparse": dict(types={"SparseArray": None}, advice={"SparseArray": _TODENSE}),
+    "sparse": dict(
+        export_by="sparse.export:as_pydata_sparse",
+        like="pydata_sparse",
+        spellings=("sparse",),
+        sparse={"SparseArray": "pydata_sparse"},
+        types={"SparseArray": None},
+        advice={"SparseArray": _TODENSE},
+    ),
     "sympy": dict(
         types=dict.fromkeys(["MatrixBase", "NDimArray"]),
         advice={"Basic": otherwise(_number_of_sympy, ""), "MatrixBase": _SYMBOLS, "NDimArray": _SYMBOLS},
     ),
-    "tensorflow": dict(
-        types=dict.fromkeys(["IndexedSlices", "RaggedTensor", "SparseTensor", "Variable"]),
-        advice={
-            "EagerTensor": "x.numpy()",
-            "IndexedSlices": "tensorflow.convert_to_tensor(x), a dense copy",
-            "RaggedTensor": otherwise(
-                _strings_of_tensorflow, "x.flat_values, and x.nested_row_splits for the starts of its rows"
-            ),
-            "SparseTensor": otherwise(_strings_of_tensorflow, "tensorflow.sparse.to_dense(x), a dense copy"),
-            "SymbolicTensor": "",
-            "Variable": otherwise(_strings_of_tensorflow, "x.value(), which is read-only"),
-        },
-    ),
-    "torch": dict(
-        types=dict.fromkeys(["PackedSequence", "TypedStorage", "UntypedStorage"]),
-        advice={
-            "PackedSequence": "x.data, and x.batch_sizes for the ends of its steps",
-            "TypedStorage": "torch.empty(0, dtype=x.dtype).set_(x), a view",
-            "UntypedStorage": "torch.empty(0, dtype=torch.uint8).set_(x), a view of its bytes",
-        },
-    ),
     "vtkmodules": dict(
+        resembling=("vtkBitArray", "vtkCellArray", "vtkDataArray", "vtkDataSet", "vtkPoints"),
         types=dict.fromkeys(["vtkBitArray", "vtkCellArray", "vtkDataSet", "vtkPoints"]),
         advice={
             "vtkBitArray": "vtk.util.numpy_support.vtk_to_numpy(x), a copy with one byte per bit",
@@ -548,51 +792,9 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "vtkPoints": "x.GetData()",
         },
     ),
-    "warp": dict(
-        types=dict.fromkeys(["StructInstance", "fabricarray", "indexedarray", "indexedfabricarray"]),
-        advice={
-            "StructInstance": "x.numpy_value(), a copy",
-            **dict.fromkeys(["fabricarray", "indexedarray", "indexedfabricarray"], "x.contiguous(), a copy"),
-        },
-    ),
-    "xarray": dict(
-        types={
-            "DataArray": ("data", _dtype_of_xarray),
-            "NamedArray": ("data", _dtype_of_xarray),
-            **dict.fromkeys(["CFTimeIndex", "DataTree", "Dataset"]),
-        },
-        advice={
-            "CFTimeIndex": "x.to_datetimeindex(), if NumPy supports its calendar",
-            "DataArray": _XARRAY,
-            "DataTree": "x['name'] for one of its variables",
-            "Dataset": "x.to_array(), a copy of its variables, or x['name'] for one of them",
-            "NamedArray": _values_of_xarray,
-        },
-    ),
     "zarr": dict(
         types={"Buffer": "as_array_like()", "NDBuffer": "as_ndarray_like()"},
         advice={"Array": _READ, "AsyncArray": "await x.getitem(...), which copies the data into memory"},
     ),
+    "itk": dict(resembling=("itkImageBase2", "itkImageBase3", "itkImageBase4")),
 }
-
-# Types that hold an array without a protocol, or without a shape and an element type. `adapt` does not pass them to a
-# function.
-RESEMBLING = frozenset(
-    (root, name)
-    for root, names in {
-        "PyQt6": ("QImage",),
-        "PySide6": ("QImage",),
-        "SimpleITK": ("Image",),
-        "_cffi_backend": ("_CDataBase",),
-        "astropy": ("NDData",),
-        "av": ("AudioFrame", "VideoFrame"),
-        "cv2": ("UMat",),
-        "itk": ("itkImageBase2", "itkImageBase3", "itkImageBase4"),
-        "onnx": ("TensorProto",),
-        "polars": ("LazyFrame",),
-        "skia": ("Pixmap", "Surface"),
-        "torch": ("PackedSequence",),
-        "vtkmodules": ("vtkBitArray", "vtkCellArray", "vtkDataArray", "vtkDataSet", "vtkPoints"),
-    }.items()
-    for name in names
-)
