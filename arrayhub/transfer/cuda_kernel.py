@@ -7,7 +7,8 @@ from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.errors import needed
 from arrayhub.transfer.cuda_copies import PER_THREAD
 
-# `Walk` is the struct of transfer/cuda_copies.pyx. Source or target may be pinned host memory, which kernels can access.
+# `Walk` is the struct of transfer/cuda_copies.pyx. Source or target may be pinned host memory, which kernels can
+# access.
 _SOURCE = """
 struct Walk {
     long long axes;
