@@ -158,11 +158,10 @@ def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
         return node
     if is_run_end(node):
         return covered(decode(node, "NestedArray"), validity, bit)
-    import pyarrow
-
     valid = np.unpackbits(as_numpy(validity.to_host()), bitorder="little")[bit : bit + len(node)].astype(bool)
-    indices = pyarrow.array(np.arange(len(node)), mask=~valid)
-    return nested_of(from_arrow(to_pyarrow(node.to_host(), "NestedArray").take(indices)))
+    indices = make("flat", len(node), content=asarray(np.arange(len(node))), validity=bitmap_of(valid))
+    union, places = (to_pyarrow(part, "NestedArray") for part in (node.to_host(), indices))
+    return nested_of(from_arrow(union.take(places)))
 
 
 def null_mask(node: NestedArray) -> Any:
@@ -216,9 +215,9 @@ def places_in_children(union: NestedArray) -> tuple[list[int], list[int]]:
 
 def concatenate(nodes: Sequence[NestedArray]) -> NestedArray:
     """Concatenate nodes of one type by pyarrow. Raise TypeError if pyarrow cannot concatenate them."""
+    arrays = [to_pyarrow(node, "asnested") for node in nodes]
     import pyarrow
 
-    arrays = [to_pyarrow(node, "asnested") for node in nodes]
     try:
         joined = nested_of(from_arrow(pyarrow.concat_arrays(arrays)))
     except pyarrow.ArrowException as error:
@@ -235,10 +234,11 @@ def replace(node: NestedArray, **parts: Any) -> NestedArray:
 
 def fill(node: NestedArray, value: Any, call: str) -> NestedArray:
     """Replace missing elements of decimals and intervals by pyarrow, or raise Refusal if pyarrow cannot."""
+    array = to_pyarrow(node, call)
     import pyarrow
 
     try:
-        filled = to_pyarrow(node, call).fill_null(value)
+        filled = array.fill_null(value)
     except (pyarrow.ArrowException, ValueError, TypeError) as error:
         reason = f"pyarrow cannot replace missing elements of {type_name(str(node.meaning))} by {show(value)}"
         raise TypeRefusal(call, reason) from error

@@ -3,6 +3,7 @@
 import ctypes
 import decimal
 import pickle
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from arrow_by_hand import Producer, given, int32
 
 import arrayhub as ah
+from arrayhub.nested.concatenate import concatenate
 
 D = decimal.Decimal
 
@@ -232,3 +234,28 @@ def test_run_ends_changed_after_the_import_do_not_exceed_the_values():
     ends[2] = 2
     for k in range(3):
         x[k]
+
+
+PASSED_ON = {
+    "decimals": lambda: ARRAYS["decimal64"](),
+    "runs": runs,
+    "list views": lambda: pa.ListViewArray.from_arrays([1, 0], [2, 1], pa.array([1, 2, 3])),
+    "a union": lambda: pa.UnionArray.from_dense(
+        pa.array([0, 0], pa.int8()), pa.array([0, 1], pa.int32()), [pa.array([1, 2])]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PASSED_ON)
+def test_without_pyarrow_arrays_pass_through_and_conversions_are_refused(name, monkeypatch):
+    source = PASSED_ON[name]()
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pyarrow", None)
+        x = pickle.loads(pickle.dumps(ah.asnested(ah.asnested(source)[:2], copy=True)))
+        again = ah.asnested(given("__arrow_c_array__", x.__arrow_c_array__()))
+        chunks = ah.asnested(given("__arrow_c_stream__", x.__arrow_c_stream__()))
+        conversions = [lambda: concatenate([x, chunks])] + ([x.to_list, lambda: x[0]] if name != "a union" else [])
+        for convert in conversions:
+            with pytest.raises(ah.Refusal, match="pip install pyarrow"):
+                convert()
+    assert ah.as_arrow(again).equals(source[:2])
