@@ -136,9 +136,9 @@ def _decode_rows(node: NestedArray, call: str) -> NestedArray:
     starts, sizes = map(as_numpy, node.buffers)
     sizes = np.where(valid_mask(node), sizes, 0)
     ends = np.append(0, np.cumsum(sizes, dtype=np.int64))
-    content = from_arrow(to_pyarrow(node, call).flatten())
+    content = nested_of(from_arrow(to_pyarrow(node, call).flatten()))
     offsets = asarray(ends.astype(starts.dtype if ends[-1] <= np.iinfo(starts.dtype).max else np.int64))
-    facts = {"validity": node.validity, "bit": node.validity_offset}
+    facts: dict[str, Any] = {"validity": node.validity, "bit": node.validity_offset}
     return make("list", len(node), offsets=offsets, content=unwrapped(content), **facts)
 
 
@@ -192,7 +192,7 @@ def to_list(node: NestedArray) -> list[Any]:
         return [items[child][place] for child, place in zip(*places_in_children(node), strict=True)]
     if can_decode(node):
         return decode(node, "to_list").to_list()
-    return to_pyarrow(node, "to_list").to_pylist()  # type: ignore[no-any-return]
+    return list(to_pyarrow(node, "to_list").to_pylist())
 
 
 def element(node: NestedArray, i: int) -> Any:
@@ -227,8 +227,15 @@ def concatenate(nodes: Sequence[NestedArray]) -> NestedArray:
 
 def replace(node: NestedArray, **parts: Any) -> NestedArray:
     """Return an opaque node with other `parts`, such as ``validity`` or ``buffers``, as arguments of `make`."""
-    facts = {"validity": node.validity, "bit": node.validity_offset, "buffers": node.buffers, "parts": node.children}
-    facts |= {"names": node.field_names, "meaning": node.meaning, "skip": node.run_offset, **field_facts(node)}
+    facts: dict[str, Any] = {"validity": node.validity, "bit": node.validity_offset}
+    facts |= {
+        "buffers": node.buffers,
+        "parts": node.children,
+        "names": node.field_names,
+        "meaning": node.meaning,
+        "skip": node.run_offset,
+        **field_facts(node),
+    }
     return make("opaque", len(node), **(facts | parts))
 
 
