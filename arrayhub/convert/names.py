@@ -44,7 +44,7 @@ def _as_nested(obj: Any, **request: Any) -> Any:
 
 
 # Exports to arrayhub's own types.
-_OWN_EXPORTS = {OWN: _as_usm_array, NESTED: _as_nested, SPARSE: _as_sparse}
+_OWN_EXPORTS: dict[str, Callable[..., Any]] = {OWN: _as_usm_array, NESTED: _as_nested, SPARSE: _as_sparse}
 
 # The rows of libraries without a compiled exporter, by the library's name in `convert`.
 _EXPORT_BY = {row.like: row.export_by for row in ROWS.values() if row.export_by is not None}
