@@ -214,7 +214,8 @@ def has_views(node: Any) -> bool:
     """Return whether a node is a string view or a list view, or contains such a node at any depth."""
     if not isinstance(node, NestedArray):
         return False
-    return kind_of(node).views or is_list_view(node) or any(map(has_views, child_nodes(node)))
+    kind = kind_of(node)
+    return kind.views or (kind.opaque and is_list_view(node)) or any(map(has_views, child_nodes(node)))
 
 
 def child_nodes(node: NestedArray) -> tuple[Any, ...]:
