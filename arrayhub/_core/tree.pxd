@@ -40,7 +40,7 @@ cdef enum:
 cdef struct NodeKind:
     const char* name
     int properties          # bits of `Property`
-    int buffers             # number of buffers in Arrow; ANY: 3, plus the character buffers; FOREIGN: see `adapters/arrow/format`
+    int buffers             # number of buffers in Arrow; ANY: 3 and the character buffers; FOREIGN: see `adapters/arrow/format`
     int children            # number of children in Arrow; ANY: one for each field; FOREIGN: see `adapters/arrow/format`
     const char* refusal     # why the node is not a dense array, and the call to use instead
 

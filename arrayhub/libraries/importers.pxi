@@ -3,7 +3,10 @@
 import gc
 import sys
 
+import numpy as np
+
 cimport numpy as cnp
+from cpython.object cimport PyObject_Call
 
 from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor
 from arrayhub.adapters cimport arrow, buffer, dlpack

@@ -10,10 +10,6 @@ import os
 import sys
 from functools import partial
 
-import numpy as np
-
-from cpython.object cimport PyObject_Call
-
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.type_cache cimport (

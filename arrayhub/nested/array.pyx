@@ -19,7 +19,7 @@ cimport cython
 from cpython.object cimport Py_EQ, Py_NE, PyObject_GenericGetAttr
 
 from arrayhub._core.descriptor cimport Descriptor, make_device
-from arrayhub._core.tree cimport CHUNKS, FIELDS, FOREIGN, INDICES, VIEWS, Tree, count_nulls, first_array, has
+from arrayhub._core.tree cimport CHUNKS, FIELDS, FOREIGN, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
 from arrayhub.array.usm_array cimport compare
 
