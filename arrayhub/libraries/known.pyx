@@ -136,8 +136,17 @@ cdef class Library:
 def exactly(module, *names):
     """Return a predicate for the types `names` in `module`. The predicate is false while the module is not loaded."""
     root = module.partition(".")[0]
-    return lambda cls: root_of(cls) == root and cls.__name__ in names and \
-        cls is getattr(sys.modules.get(module), cls.__name__, None)
+
+    def recognize(cls):
+        if root_of(cls) != root:
+            return False
+        loaded = sys.modules.get(module)
+        for name in names:      # a name may be an alias: dpnp.ndarray is the class dpnp_array
+            if cls is getattr(loaded, name, None):
+                return True
+        return False
+
+    return recognize
 
 
 def derived_from(module, *names):
