@@ -1,7 +1,7 @@
 """Convert the elements of opaque nodes: list views, run-end encoded arrays, unions, decimals, intervals and null.
 
 An opaque node consists of the buffers and children of Arrow's layout, which other modules pass through. If a caller
-asks for the elements, pyarrow converts the node. Null arrays, and elements of unions, do not require pyarrow.
+asks for the elements, pyarrow converts the node. Null arrays, unions, and ``to_list`` of runs do not require it.
 """
 
 from collections.abc import Sequence
@@ -144,12 +144,18 @@ def _decode_rows(node: NestedArray, call: str) -> NestedArray:
 
 def _decode_runs(node: NestedArray, call: str) -> NestedArray:
     """Repeat the value of each run. ``pyarrow.compute.run_end_decode`` does not support dictionaries."""
+    values, runs = _find_runs(node)
+    if kind_of(values).views:
+        values = with_offsets(values)
+    return nested_of(from_arrow(to_pyarrow(values, call).take(to_pyarrow(asarray(runs), call))))
+
+
+def _find_runs(node: NestedArray) -> tuple[NestedArray, Any]:
+    """Return the values of the runs, and for each element the index of its run."""
     ends, values = node.children
     runs = np.searchsorted(as_numpy(ends).astype(np.int64), node.run_offset + np.arange(len(node)), side="right")
     runs = np.minimum(runs, len(ends) - 1)  # the producer may change the run ends after their validation
-    values = with_offsets(values) if isinstance(values, NestedArray) and kind_of(values).views else values
-    values = part(values, 0, len(ends))
-    return nested_of(from_arrow(to_pyarrow(nested_of(values), call).take(to_pyarrow(asarray(runs), call))))
+    return nested_of(part(values, 0, len(ends))), runs
 
 
 def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
@@ -190,6 +196,10 @@ def to_list(node: NestedArray) -> list[Any]:
     if text.startswith("+u"):
         items = [nested_of(child).to_list() for child in node.children]
         return [items[child][place] for child, place in zip(*places_in_children(node), strict=True)]
+    if text == "+r":  # without pyarrow, which would convert the value of a run once for each element
+        values, runs = _find_runs(node.to_host())
+        items = values.to_list()
+        return [items[run] for run in runs.tolist()]
     if can_decode(node):
         return decode(node, "to_list").to_list()
     return list(to_pyarrow(node, "to_list").to_pylist())
