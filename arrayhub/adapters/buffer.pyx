@@ -401,6 +401,16 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
     return dtype
 
 
+cdef object refused_request(str reason):
+    """Return the Refusal of a request, created without Python code.
+
+    NumPy discards the errors of a request. A KeyboardInterrupt that arrives in ``Refusal.__init__`` would be lost.
+    """
+    error = BufferError.__new__(Refusal, "buffer protocol", reason, "", "")
+    error.subject, error.reason, error.accepted, error.call = "buffer protocol", reason, "", ""
+    return error
+
+
 cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     """Export `a` for a request with any PyBUF flags, or raise BufferError.
 
@@ -408,13 +418,11 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     """
     cdef int nd = a.nd_
     if not host_readable(a):
-        # The message is constant because NumPy discards errors of a request. A KeyboardInterrupt that arrives while a
-        # message is formatted would be lost.
-        raise Refusal("buffer protocol", "the host cannot read this memory; call arrayhub.to_host(x)")
+        raise refused_request("the host cannot read this memory; call arrayhub.to_host(x)")
     if a.flags_ & PACKED:
-        raise Refusal("buffer protocol", f"{PACKED_ELEMENTS}")
+        raise refused_request(PACKED_ELEMENTS)
     if request & PyBUF_WRITABLE and not a.flags_ & WRITEABLE:
-        raise Refusal("buffer protocol", "a writable buffer of a read-only array was requested; call x.copy() first")
+        raise refused_request("a writable buffer of a read-only array was requested; call x.copy() first")
     if not a.flags_ & C_CONTIGUOUS or not request & PyBUF_ND or request & FORTRAN:
         check_contiguity(a, request)
     if a.device_.device_type != kDLCPU:
@@ -446,7 +454,7 @@ cdef int check_contiguity(Descriptor a, int request) except -1:
     cdef bint f_order = a.flags_ & F_CONTIGUOUS
     cdef str wanted
     if request & PyBUF_FORMAT and not request & PyBUF_ND:
-        raise Refusal("buffer protocol", "PyBUF_FORMAT was requested without PyBUF_ND; accepted: PyBUF_FORMAT with PyBUF_ND")
+        raise refused_request("PyBUF_FORMAT was requested without PyBUF_ND; accepted: PyBUF_FORMAT with PyBUF_ND")
     if (request & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS and not c_order:
         wanted = "a C-contiguous buffer"
     elif (request & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not f_order:
@@ -457,7 +465,7 @@ cdef int check_contiguity(Descriptor a, int request) except -1:
         wanted = "a buffer without strides"
     else:
         return 0
-    raise Refusal("buffer protocol", f"{wanted} was requested, but the array has a different layout; call x.copy() first")
+    raise refused_request(f"{wanted} was requested, but the array has a different layout; call x.copy() first")
 
 
 cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
@@ -471,15 +479,15 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
         out.format = <char*> text
         return 0
     if row.kind == c"E":
-        raise Refusal(
-            "buffer protocol", f"PEP 3118 does not have a format for {row.name.decode()}; use {dtypes.names_of('own')}"
+        raise refused_request(
+            f"PEP 3118 does not have a format for {row.name.decode()}; use {dtypes.names_of('own')}"
         )
     dtype = get_dtype(a)
     key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # with `char`, because dtypes "S1" and "c" compare equal
     if row.kind == c"V" and dtype.names is None:
         # NumPy tries the buffer protocol first, and reads `6x` as a record without fields.
-        raise Refusal(
-            "buffer protocol", f"consumers disagree on the format of plain void ({dtype.str}); use __array_interface__, or a"
+        raise refused_request(
+            f"consumers disagree on the format of plain void ({dtype.str}); use __array_interface__, or a"
             " request without PyBUF_FORMAT"
         )
     written = found(_written, key)
