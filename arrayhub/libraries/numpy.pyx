@@ -30,7 +30,7 @@ from arrayhub.adapters cimport buffer, interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, Refusal, module_of, show
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, Refusal, TypeRefusal, module_of, show
 from arrayhub._core.errors import unreadable
 
 # Types whose values do not have memory to view, so NumPy copies them. Test with issubclass: isinstance also trusts
@@ -121,28 +121,29 @@ cdef Descriptor copy_values(object obj):
     except PASSES_ON:
         raise
     except (RuntimeError, TypeError, ValueError) as error:      # RuntimeError and TypeError are raised for arrays in a list
-        helps = "call arrayhub.asnested(x), which accepts lists of different lengths" if isinstance(error, ValueError) else \
-            "pass its elements one by one"
-        raise TypeError(f"asarray: {show(obj)} is not a regular nested sequence of numbers ({error}); {helps}") from error
+        reason = f"{show(obj)} is not a regular nested sequence of numbers ({error})"
+        if isinstance(error, ValueError):
+            raise TypeRefusal("asarray", reason, "rows of equal lengths", "arrayhub.asnested(x)") from error
+        raise TypeRefusal("asarray", f"{reason}; pass its elements one by one") from error
     if array.dtype == object:
-        helps = ". Call numpy.asarray(x, dtype=float), which rounds" if are_numbers(array) else ""
+        accepted, call = "numbers of one type", ""
+        if are_numbers(array):
+            accepted += ". numpy.asarray(x, dtype=float) rounds"
         for value in array.ravel():
             if value is None:
-                helps = MISSING_VALUES
+                helps, call = MISSING_VALUES, "arrayhub.asnested(x)"
                 if any([isinstance(other, str) for other in array.ravel()]):
                     helps = "pass missing='' to arrayhub.as_numpy"
                 elif any([isinstance(other, (date, timedelta)) for other in array.ravel()]):
                     helps = MISSING_TIMES
-                helps = f". None is a missing value: {helps}, or call arrayhub.asnested(x)"
+                accepted += f". None is a missing value: {helps}"
                 break
             if isinstance(value, date):
-                helps = ". Pass dtype='M8[us]' to arrayhub.asarray, or call arrayhub.asnested(x)"
+                accepted, call = "numbers of one type. Pass dtype='M8[us]' to arrayhub.asarray", "arrayhub.asnested(x)"
             if isinstance(value, dict):
-                helps = ". Call arrayhub.asnested(x), which converts dicts to records"
+                accepted, call = "numbers of one type", "arrayhub.asnested(x)"      # which converts dicts to records
                 break
-        raise TypeError(
-            f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type{helps}"
-        )
+        raise TypeRefusal("asarray", f"{show(obj)} would become an array of Python objects", accepted, call)
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
     return a
@@ -310,7 +311,7 @@ cdef int refuse_mask(object obj) except -1:
     if mask is None or mask is False or mask is np.ma.nomask or callable(mask):
         return 0
     bare = "x.unmasked" if hasattr(cls, "unmasked") else "x.view(numpy.ndarray)"
-    helps = f"x.filled(value), or {bare} to ignore it"
+    helps, hides = f"x.filled(value), or {bare} to ignore it", False
     if issubclass(cls, np.ma.MaskedArray):
         bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's data includes the mask
         hides = mask.dtype.names is not None or mask.any()     # NumPy keeps the mask of records even if it hides nothing
@@ -318,7 +319,8 @@ cdef int refuse_mask(object obj) except -1:
         if hides:
             missing = MISSING_TIMES if obj.dtype.kind in "mM" else MISSING_VALUES
             helps = f"x.filled(value), or {bare} to ignore it, or {missing}"
-    raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without a mask. Use {helps}")
+    call = "arrayhub.asnested(x)" if hides else ""
+    raise TypeRefusal(f"{module_of(cls)}.{cls.__name__}", "mask is set", f"arrays without a mask. Use {helps}", call)
 
 
 cdef bint is_attribute(object obj, str name) except -1:

@@ -236,10 +236,12 @@ def _advice(obj):
 
 def elements_error(array):
     """Return the TypeError for an ndarray of Python objects, or of a dtype that no protocol can represent."""
+    nests = array.dtype.kind == "T" or (array.dtype.hasobject and _is_nestable(array))
     return TypeRefusal(
         name_of_type(type(array)),
         f"dtype is {array.dtype!r}",
         f"every NumPy dtype without Python objects, and those of ml_dtypes. {_advice_on_elements(array)}",
+        "arrayhub.asnested(x)" if nests else "",
     )
 
 

@@ -1,6 +1,7 @@
 """The call in a refusal is the call of `explain`, and it works: for every producer of the matrix and every library."""
 
 import contextlib
+import datetime
 import subprocess
 import sys
 import textwrap
@@ -299,3 +300,22 @@ def test_explain_does_not_copy_or_convert():
         assert time.perf_counter() - started < 10  # no limit on speed, but a conversion of all rows takes longer
     assert pa.total_allocated_bytes() - before < 100_000
     assert not [event for event in events.events if event.kind == "copy"]
+
+
+REFUSED_VALUES = {
+    "None": lambda: [1, None],
+    "rows": lambda: [[1], [1, 2]],
+    "dicts": lambda: [{"a": 1}],
+    "times": lambda: [datetime.datetime(2020, 1, 1)],
+    "objects": lambda: np.array([1, 2], object),
+    "mask": lambda: np.ma.masked_array([1.0, 2.0], [False, True]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_VALUES)
+def test_values_that_asarray_refuses_have_the_call_of_explain(name):
+    x = REFUSED_VALUES[name]()
+    with pytest.raises(ah.Refusal) as raised:
+        ah.asarray(x)
+    assert raised.value.call == ah.explain(x).call != ""
+    assert len(eval(raised.value.call, {"arrayhub": ah, "x": x})) == len(x)
