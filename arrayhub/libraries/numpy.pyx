@@ -30,7 +30,16 @@ from arrayhub.adapters cimport buffer, interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, Refusal, TypeRefusal, module_of, show
+from arrayhub._core.errors import (
+    MISSING_TIMES,
+    MISSING_VALUES,
+    PACKED_ELEMENTS,
+    PASSES_ON,
+    Refusal,
+    TypeRefusal,
+    module_of,
+    show,
+)
 from arrayhub._core.errors import unreadable
 
 # Types whose values do not have memory to view, so NumPy copies them. Test with issubclass: isinstance also trusts
