@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import InterfaceError, Refusal
+from arrayhub._core.errors import InterfaceError, Refusal, root_of
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
@@ -16,6 +16,7 @@ from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explanation import COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call, type_name
 from arrayhub.libraries import wrappers
+from arrayhub.libraries.table import sample_rows
 from arrayhub.runtimes.host import is_host_readable
 
 
@@ -76,7 +77,10 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
         taken, why = None if source.array is obj else getattr(source.array, "protocol", None), source.how
     # The own protocols of a wrapper are not used.
     wraps = array is not None and taken is None and wrappers.unwraps(type(obj))
-    offers = () if to is not None or wraps else tuple(_offers(obj, array, taken, why, stream))
+    # An offer of a pandas object converts all of its columns, although only their types decide about the result.
+    rows = attempt(sample_rows, obj)[0] if array is None and root_of(type(obj)) == "pandas" else None
+    offering = obj if rows is None else rows
+    offers = () if to is not None or wraps else tuple(_offers(offering, array, taken, why, stream))
     if not source.copied and isinstance(source.array, Tree):
         used = Offer("arrow" if source.array is obj else source.array.protocol, True, summary)
         offers = _with(used, offers, not wrappers.unwraps(type(obj)))

@@ -15,6 +15,7 @@ from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.adapters import arrow
 
 LOOKED_AT = 1000  # number of elements examined to find the common type of Python objects
+SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
 
 
 def otherwise(function: Callable[[Any], str | None], call: str) -> Callable[[Any], str]:
@@ -108,6 +109,22 @@ def _dtype_of_series(obj: Any) -> Any:
     return obj.dtype
 
 
+def sample_rows(obj: Any) -> Any:
+    """Return the first rows of a pandas object, and its first row with a missing value, which decide about the call."""
+    columns = [obj.iloc[:, k] for k in range(min(obj.shape[1], LOOKED_AT))] if obj.ndim == 2 else [obj]
+    rows = [*range(SAMPLED)]
+    for column in columns:
+        # NumPy's NaN and objects are values here.
+        if not isinstance(column.dtype, np.dtype) or column.dtype.kind in "mM":
+            missing = np.asarray(column.isna())
+            rows += [int(missing.argmax())] if missing.any() and missing.argmax() >= SAMPLED else []
+    if len(rows) == SAMPLED:
+        return getattr(obj, "iloc", obj)[:SAMPLED]
+    chosen = obj.iloc[rows] if hasattr(obj, "iloc") else obj[rows]
+    has_range = type(getattr(obj, "index", None)).__name__ == "RangeIndex"  # which is not exported
+    return chosen.reset_index(drop=True) if has_range else chosen
+
+
 def _nested_of_pandas(obj: Any) -> str | None:
     """Return the calls that an error suggests for a pandas object, as text, or None if no call is known.
 
@@ -115,6 +132,7 @@ def _nested_of_pandas(obj: Any) -> str | None:
     one or two rows.
     """
     try:
+        obj = sample_rows(obj) if len(obj) > 2 * LOOKED_AT else obj
         objects = _gives_objects(obj, [0][: len(obj)])
         missing = np.asarray(obj.isna()) if hasattr(obj, "isna") else np.zeros(len(obj), bool)
         rows = missing.any(axis=1) if missing.ndim > 1 else missing
@@ -185,7 +203,7 @@ def _calls_of_frame(frame: Any) -> list[str]:
 def has_form(obj: Any) -> bool:
     """Return whether `asnested` supports the object. Only its first rows are examined."""
     try:
-        first = obj.take(range(min(len(obj), LOOKED_AT)))
+        first = obj.take(range(min(len(obj), SAMPLED)))
         first = first if hasattr(first, "__arrow_c_stream__") else sys.modules["pandas"].Series(first)
     except PASSES_ON:
         raise

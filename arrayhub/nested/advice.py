@@ -54,6 +54,7 @@ from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
+from arrayhub.libraries.table import sample_rows
 from arrayhub.nested import matrix
 from arrayhub.nested.array import NestedArray
 from arrayhub.nested.array import is_on_host as node_is_on_host
@@ -289,7 +290,7 @@ def _import_source(obj: Any) -> Source:
     if array is not None:
         return Source(array)
     if is_pandas(obj) and len(obj) > 2 * LOOKED_AT:
-        rows = _rows_of(obj)
+        rows = sample_rows(obj)
         source = _import_source(rows)
         return source if isinstance(source.array, USMArray) else replace(source, length=len(obj))
     node, refused = try_call(asnested, obj, copy=VIEW)
@@ -300,22 +301,6 @@ def _import_source(obj: Any) -> Source:
         return Source(None, refusal=error)
     length = len(node) if is_arrow_scalar(cls) else attempt(len, obj)[0]
     return Source(node, _reason(refused), error, length)
-
-
-def _rows_of(obj: Any) -> Any:
-    """Return the first rows of a pandas object, and its first row with a missing value, which decide about the call."""
-    columns = [obj.iloc[:, k] for k in range(min(obj.shape[1], LOOKED_AT))] if obj.ndim == 2 else [obj]
-    rows = [*range(LOOKED_AT)]
-    for column in columns:
-        # NumPy's NaN and objects are values here.
-        if not isinstance(column.dtype, np.dtype) or column.dtype.kind in "mM":
-            missing = np.asarray(column.isna())
-            rows += [int(missing.argmax())] if missing.any() and missing.argmax() >= LOOKED_AT else []
-    if len(rows) == LOOKED_AT:
-        return _first_of(obj)
-    chosen = obj.iloc[rows] if hasattr(obj, "iloc") else obj[rows]
-    has_range = type(getattr(obj, "index", None)).__name__ == "RangeIndex"  # which is not exported
-    return chosen.reset_index(drop=True) if has_range else chosen
 
 
 def _first_copied(obj: Any) -> Any:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import tracemalloc
 import types
 
 import numpy as np
@@ -300,6 +301,26 @@ def test_explain_does_not_copy_or_convert():
         assert time.perf_counter() - started < 10  # no limit on speed, but a conversion of all rows takes longer
     assert pa.total_allocated_bytes() - before < 100_000
     assert not [event for event in events.events if event.kind == "copy"]
+
+
+@pytest.mark.parametrize("name", ["Int64", "boolean", "frame", "strings and numbers"])
+def test_explain_of_pandas_allocates_less_than_a_copy(name):
+    pd, n = pytest.importorskip("pandas"), 200_000
+    x = {
+        "Int64": lambda: pd.Series(pd.array([1, None] * (n // 2), dtype="Int64")),
+        "boolean": lambda: pd.Series(pd.array([True, None] * (n // 2), dtype="boolean")),
+        "frame": lambda: pd.DataFrame({"a": np.arange(n), "b": np.ones(n)}),
+        "strings and numbers": lambda: pd.DataFrame({"a": np.arange(n), "b": ["x"] * n}),
+    }[name]()
+    ah.explain(x)
+    pool = pytest.importorskip("pyarrow").system_memory_pool()
+    tracemalloc.start()
+    try:
+        ah.explain(x)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak + pool.bytes_allocated() < 4 * n  # a mask of missing rows takes n bytes
 
 
 REFUSED_VALUES = {
