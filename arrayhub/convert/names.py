@@ -51,7 +51,7 @@ _EXPORT_BY = {row.like: row.export_by for row in ROWS.values() if row.export_by 
 
 
 @lru_cache(maxsize=64)
-def get_exporter(name: str) -> Callable[..., Any] | None:
+def get_exporter(name: str) -> Any:
     """Return the function that exports to a library without a compiled exporter, or to a type of arrayhub, or None."""
     if name not in _EXPORT_BY:
         return _OWN_EXPORTS.get(name)
