@@ -340,3 +340,20 @@ def test_values_that_asarray_refuses_have_the_call_of_explain(name):
         ah.asarray(x)
     assert raised.value.call == ah.explain(x).call != ""
     assert len(eval(raised.value.call, {"arrayhub": ah, "x": x})) == len(x)
+
+
+MASKED_BESIDES = {
+    "records": lambda: np.ma.array([(1, 2.0)], mask=[(0, 1)], dtype="i4,f8"),
+    "no dimensions": lambda: np.ma.array(1.0, mask=True),
+}
+
+
+@pytest.mark.parametrize("name", MASKED_BESIDES)
+def test_masked_arrays_that_asnested_refuses_have_no_call(name):
+    x = MASKED_BESIDES[name]()
+    with pytest.raises(TypeError):
+        ah.asnested(x)
+    for to in ("arrayhub", "numba", "arrow"):
+        with pytest.raises(ah.Refusal) as raised:
+            ah.convert(x, to)
+        assert raised.value.call == ah.explain(x, to).call == ""
