@@ -113,6 +113,13 @@ cdef object elements_error(object obj):
     return wrappers.elements_error(obj)
 
 
+cdef str nested_call(object values):
+    """Return the call that imports values of one kind, which NumPy does not represent as numbers, or ""."""
+    from arrayhub.libraries import wrappers
+
+    return "arrayhub.asnested(x)" if wrappers.are_one_kind(values) else ""
+
+
 cdef Descriptor parse_by_dict(object obj, object stream):
     """Import an ndarray through ``__array_interface__``, but with ``obj.dtype``: a type string cannot encode every dtype."""
     refuse_mask(obj)
@@ -132,15 +139,16 @@ cdef Descriptor copy_values(object obj):
     except (RuntimeError, TypeError, ValueError) as error:      # RuntimeError and TypeError are raised for arrays in a list
         reason = f"{show(obj)} is not a regular nested sequence of numbers ({error})"
         if isinstance(error, ValueError):
-            raise TypeRefusal("asarray", reason, "rows of equal lengths", "arrayhub.asnested(x)") from error
+            call = nested_call(obj) if issubclass(type(obj), (list, tuple)) else ""
+            raise TypeRefusal("asarray", reason, "rows of equal lengths", call) from error
         raise TypeRefusal("asarray", f"{reason}; pass its elements one by one") from error
     if array.dtype == object:
-        accepted, call = "numbers of one type", ""
+        accepted, call, nested = "numbers of one type", "", nested_call(array.ravel())
         if are_numbers(array):
             accepted += ". numpy.asarray(x, dtype=float) rounds"
         for value in array.ravel():
             if value is None:
-                helps, call = MISSING_VALUES, "arrayhub.asnested(x)"
+                helps, call = MISSING_VALUES, nested
                 if any([isinstance(other, str) for other in array.ravel()]):
                     helps = "pass missing='' to arrayhub.as_numpy"
                 elif any([isinstance(other, (date, timedelta)) for other in array.ravel()]):
@@ -148,9 +156,9 @@ cdef Descriptor copy_values(object obj):
                 accepted += f". None is a missing value: {helps}"
                 break
             if isinstance(value, date):
-                accepted, call = "numbers of one type. Pass dtype='M8[us]' to arrayhub.asarray", "arrayhub.asnested(x)"
+                accepted, call = "numbers of one type. Pass dtype='M8[us]' to arrayhub.asarray", nested
             if isinstance(value, dict):
-                accepted, call = "numbers of one type", "arrayhub.asnested(x)"      # which converts dicts to records
+                accepted, call = "numbers of one type", nested      # which converts dicts to records
                 break
         raise TypeRefusal("asarray", f"{show(obj)} would become an array of Python objects", accepted, call)
     cdef Descriptor a = parse(array, None)

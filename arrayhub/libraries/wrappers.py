@@ -14,7 +14,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -290,10 +290,12 @@ def _is_nestable(array):
         return False
     if array.dtype.names is not None:
         return all(_is_nestable(field) for field in map(array.__getitem__, array.dtype.names) if field.dtype.hasobject)
-    return _are_one_kind({type(value) for value in array.ravel()[:LOOKED_AT]} - {type(None)})
+    return are_one_kind(array.ravel())
 
 
-def _are_one_kind(types):
+def are_one_kind(values):
+    """Return whether `asnested` supports a list of these values. Only the first values are examined."""
+    types = {type(value) for value in islice(values, LOOKED_AT)} - {type(None)}
     return any(map(_are_all, _KINDS, repeat(types)))
 
 

@@ -357,3 +357,14 @@ def test_masked_arrays_that_asnested_refuses_have_no_call(name):
         with pytest.raises(ah.Refusal) as raised:
             ah.convert(x, to)
         assert raised.value.call == ah.explain(x, to).call == ""
+
+
+@pytest.mark.parametrize(
+    "x", [[1, None, "a"], [{"a": 1}, 3], [datetime.datetime(2020, 1, 1), 1], [[1], 2], [[1, 2], "a"]]
+)
+def test_lists_of_several_kinds_have_no_call(x):
+    with pytest.raises(TypeError):
+        ah.asnested(x)
+    with pytest.raises(ah.Refusal) as raised:
+        ah.asarray(x)
+    assert raised.value.call == ah.explain(x).call == ""
