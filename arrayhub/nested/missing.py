@@ -419,6 +419,8 @@ def _filled_opaque(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
             f"{name} has elements of several types, {element_type(node)}; accepted: elements of one type."
             " Fill its children one by one, as in x.children[0].fill_null(value)",
         )
+    if value is _NAN:
+        raise _unsuitable(node, value, name, "a value of this type")
     return fill(node, value, "fill_null")
 
 

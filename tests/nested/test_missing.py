@@ -766,6 +766,11 @@ NO_FIT = {
         "nan",
         r"row 1 of x is missing, and value is 'nan'; accepted: a list",
     ),
+    "'nan' for a decimal": (
+        pa.array([1, None], pa.decimal128(3, 1)),
+        "nan",
+        r"x has elements of decimal128\[3, 1\], and value is 'nan'; accepted: a value of this type",
+    ),
     "'nan' for a row of a Python list of lists": (
         [[1, 2], None],
         "nan",
