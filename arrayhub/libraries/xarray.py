@@ -2,7 +2,7 @@
 
 import sys
 
-from arrayhub._core.errors import needed, unreadable
+from arrayhub._core.errors import form_of, needed, unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
@@ -29,12 +29,16 @@ def emit(array):
     Raises
     ------
     BufferError
-        xarray does not support arrays of the device.
+        xarray does not support arrays of the device, or the elements.
     ImportError
         xarray is not installed.
     """
     xarray = needed("xarray", "for to_xarray")
-    return xarray.DataArray(_data(array), dims=array.dims)
+    data = _data(array)
+    try:
+        return xarray.DataArray(data, dims=array.dims)
+    except (TypeError, ValueError) as error:  # for example, of pandas for times without a unit
+        raise form_of(error) from error
 
 
 def _data(array):

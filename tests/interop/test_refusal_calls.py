@@ -368,3 +368,13 @@ def test_lists_of_several_kinds_have_no_call(x):
     with pytest.raises(ah.Refusal) as raised:
         ah.asarray(x)
     assert raised.value.call == ah.explain(x).call == ""
+
+
+@pytest.mark.parametrize("dtype", ["m8[25s]", "M8"])
+def test_times_that_xarray_refuses_have_no_call(dtype):
+    pytest.importorskip("xarray")
+    x = np.array(["NaT"], dtype)
+    for copy in (False, None, True):
+        with pytest.raises(ah.Refusal) as raised:
+            ah.convert(x, "xarray", copy=copy)
+        assert raised.value.call == ""
