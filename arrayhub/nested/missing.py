@@ -537,7 +537,12 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
     if mask.any():
         indices = indices.copy()
         indices[mask] = _index_of(value, content.to_list(), name)
-    filled = _filled(content, value, f"{name}.content") if has_missing(content) else _without_validity(content)
+    if has_missing(content):
+        filled = _filled(content, value, f"{name}.content")
+    elif kind_of(content).opaque:
+        filled = replace(content, validity=None, bit=0)
+    else:
+        filled = _without_validity(content)
     return make("categorical", len(node), indices=asarray(indices), content=filled, meaning=node.meaning)
 
 

@@ -798,6 +798,15 @@ def test_values_that_the_errors_name_are_accepted():
     assert ah.as_numpy(pa.array([[1, 2], None]), missing=[0, 0]).tolist() == [[1, 2], [0, 0]]
 
 
+@pytest.mark.parametrize("index", [1, None])
+def test_missing_decimals_of_a_dictionary_become_a_category(index):
+    prices = pa.array([decimal.Decimal("1.5"), decimal.Decimal("2.5")])
+    x = ah.asnested(pa.DictionaryArray.from_arrays(pa.array([0, index, 0], pa.int8()), prices))
+    filled = x.fill_null(decimal.Decimal("2.5"))
+    assert [str(value) for value in filled.to_list()] == ["1.5", "2.5", "1.5"]
+    assert str(filled.type) == "3 * categorical[type=decimal128[2, 1]]"
+
+
 def test_error_about_missing_rows_suggests_the_empty_list():
     column = pl.Series([[1.0, 2.0], None])
     with pytest.raises(BufferError, match="1 of 2 elements of x is missing") as raised:
