@@ -1,3 +1,6 @@
+from typing_extensions import disjoint_base
+
+@disjoint_base
 class Listener:
     def _start(self) -> None: ...
     def _stop(self) -> bool: ...
