@@ -170,7 +170,8 @@ def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | N
         if keeps_lists and has_variable_length(column.chunks[0]):
             return None
         if not kind_of(column.chunks[0]).fields:
-            return column.to_dense(copy=None), one_chunk(column) is None
+            decoded = kind_of(column.chunks[0]).opaque  # by pyarrow, which copies the elements
+            return column.to_dense(copy=None), decoded or one_chunk(column) is None
     except (BufferError, TypeError, ValueError) as error:
         # For several chunks, the error of `asarray` would suggest copy=True, which the caller has already passed.
         if issubclass(type(obj), NestedArray) and one_chunk(obj) is None:
@@ -194,7 +195,9 @@ def _nested_import_of(obj: Any) -> str:
 def has_variable_length(node: NestedArray) -> bool:
     """Return whether the type of a node is a list of variable length, at any depth of lists."""
     kind = kind_of(node)
-    return kind.lists and (not kind.width or has_variable_length(nested_of(node.content)))
+    if not kind.lists:
+        return is_list_view(node)
+    return not kind.width or has_variable_length(nested_of(node.content))
 
 
 def refuse_storage(obj: Any, x: NestedArray) -> None:

@@ -41,6 +41,13 @@ def test_ragged_lists_are_converted_to_jagged_tensors(name):
         assert ah.as_torch(x, allow_readonly=True).values().data_ptr() == x.values.buffers()[1].address
 
 
+def test_list_views_of_equal_lengths_are_copied_to_a_jagged_tensor():
+    x = pa.array([[1.0], [2.0]], pa.list_view(pa.float64()))
+    for tensor in (ah.as_torch(x, copy=None), ah.as_torch(x, dtype="f8"), ah.convert(x, "torch", copy=True)):
+        assert tensor.layout is torch.jagged
+    assert ah.asarray(x, copy=None).is_copy
+
+
 def test_strings_are_converted_to_numpy_strings():
     for name in ("pyarrow strings", "pandas strings", "numpy StringDType"):
         assert ah.as_numpy(KINDS[name](), copy=True).tolist() == ["a", "b"]

@@ -350,12 +350,7 @@ def test_openvino_tensors_of_numpy_types_are_viewed():
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [
-        ("bf16", "bfloat16"),
-        ("f8e4m3", "float8_e4m3fn"),
-        ("f8e5m2", "float8_e5m2"),
-        ("f8e8m0", "float8_e8m0fnu"),
-    ],
+    [("bf16", "bfloat16"), ("f8e4m3", "float8_e4m3fn"), ("f8e5m2", "float8_e5m2"), ("f8e8m0", "float8_e8m0fnu")],
 )
 def test_errors_for_openvino_types_suggest_a_view_as_ml_dtypes(name, dtype):
     ov = library("openvino")

@@ -1101,11 +1101,7 @@ def test_integers_are_not_converted_to_floats():
         assert (x.to_list(), x.content.dtype) == (values, kind)
 
 
-OUT_OF_ORDER = {
-    "reversed": ([2, 0], [2, 2]),
-    "with a gap": ([0, 4], [2, 2]),
-    "repeated": ([1, 1], [2, 2]),
-}
+OUT_OF_ORDER = {"reversed": ([2, 0], [2, 2]), "with a gap": ([0, 4], [2, 2]), "repeated": ([1, 1], [2, 2])}
 
 
 @pytest.mark.parametrize("name", OUT_OF_ORDER)

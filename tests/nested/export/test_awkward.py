@@ -191,13 +191,7 @@ OWN_TYPES = {
 def test_types_of_awkward_survive_the_round_trip(name):
     a = OWN_TYPES[name]()
     x = ah.asnested(a, copy=None)
-    for again in (
-        x,
-        x[:],
-        ah.asnested(a, copy=True),
-        pickle.loads(pickle.dumps(x)),
-        x[:1],
-    ):
+    for again in (x, x[:], ah.asnested(a, copy=True), pickle.loads(pickle.dumps(x)), x[:1]):
         made = ah.as_awkward(again, copy=True)
         assert made.type.content == a.type.content or name == "missing tuples"  # a slice may not have missing tuples
         assert made.to_list() == a.to_list()[: len(made)]
