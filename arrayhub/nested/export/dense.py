@@ -131,7 +131,8 @@ def torch_from(x: NestedArray, copy: bool | None, allow_readonly: bool = False) 
         return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
     is_dense = kind.packed or kind.width or kind.opaque or (copy and kind.fields)
     is_refused = is_list_view(x)  # without a copy
-    if kind.indices or is_run_end(x) or is_refused or (not x.null_count and is_dense and not has_variable_length(x)):
+    is_dense = is_refused or (is_dense and not has_variable_length(x))
+    if kind.indices or is_run_end(x) or (not x.null_count and is_dense):
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
     x = copied_chunk(x) if copy else x
     return as_jagged(x, copy, allow_readonly)
