@@ -54,7 +54,7 @@ cdef dict _TRAITS = {
 }
 
 
-def _read(module, function, value):
+def _read(str module not None, str function not None, value):
     """Convert a device object or an element type by a function of `devices` or `dtypes`, which the first call imports."""
     return getattr(importlib.import_module(f"arrayhub.libraries.{module}"), function)(value)
 

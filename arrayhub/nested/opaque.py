@@ -4,6 +4,7 @@ An opaque node consists of the buffers and children of Arrow's layout, which oth
 asks for the elements, pyarrow converts the node. Null arrays, unions, and ``to_list`` of runs do not require it.
 """
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,14 +96,18 @@ def as_list_views(rows: NestedArray, like: NestedArray) -> NestedArray:
     return replace(views, **facts, **field_facts(like))
 
 
-def to_pyarrow(node: Any, call: str) -> Any:
-    """Return a node in host memory as a ``pyarrow.Array``. Raise Refusal if pyarrow is missing or lacks the type."""
+def to_pyarrow(node: Any, call: str, convert: Any = None) -> Any:
+    """Return a node in host memory as a ``pyarrow.Array``, or the result of `convert` on this array.
+
+    Raise Refusal if pyarrow is missing, or lacks the type of the array or of its children.
+    """
     try:
         import pyarrow
     except ImportError as error:
         raise Refusal(call, f"{missing_library_error('pyarrow', 'to convert the elements', error)}") from error
     try:
-        return pyarrow.array(node)
+        array = pyarrow.array(node)
+        return array if convert is None else convert(array)
     except (pyarrow.ArrowException, KeyError) as error:
         raise Refusal(call, f"pyarrow does not support elements of {type_name(str(node.meaning))}") from error
 
@@ -136,7 +141,7 @@ def _decode_rows(node: NestedArray, call: str) -> NestedArray:
     starts, sizes = map(as_numpy, node.buffers)
     sizes = np.where(valid_mask(node), sizes, 0)
     ends = np.append(0, np.cumsum(sizes, dtype=np.int64))
-    content = nested_of(from_arrow(to_pyarrow(node, call).flatten()))
+    content = nested_of(from_arrow(to_pyarrow(node, call, operator.methodcaller("flatten"))))
     offsets = asarray(ends.astype(starts.dtype if ends[-1] <= np.iinfo(starts.dtype).max else np.int64))
     facts: dict[str, Any] = {"validity": node.validity, "bit": node.validity_offset}
     return make("list", len(node), offsets=offsets, content=unwrapped(content), **facts)

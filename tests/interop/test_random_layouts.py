@@ -124,6 +124,10 @@ def effective(x):
     return tuple(step if length > 1 else 0 for step, length in zip(x.strides, x.shape, strict=True)) if x.size else None
 
 
+def has_negative_strides(x):
+    return any(step < 0 for step in effective(x) or ())
+
+
 def same(out, x, may_write=True):
     """Assert that two ndarrays have equal memory, layout, type and values, and that `out` has the right access."""
     assert out.shape == x.shape
@@ -161,7 +165,7 @@ def test_every_pair_of_protocols_keeps_memory_and_layout(x):
         for way_out, read in WAYS_OUT.items():
             note(f"out by {way_out}")
             said = can_say(way_out, x)
-            if said is False:
+            if said is False or (way_out == "dlpack" and has_negative_strides(x)):
                 with pytest.raises((AttributeError, BufferError, RuntimeError, TypeError)):
                     read(u)
                 continue

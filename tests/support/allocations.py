@@ -56,6 +56,8 @@ TAKE_OWNERSHIP = "error return without exception set"
 
 # Statements of `routes` that are excluded, with the reason.
 LEFT_OUT = {
+    "arrayhub.explain(a)": "Python code with closures, which leaks the arguments on CPython 3.11 (see `has_cells`)",
+    "as_torch(ub)": "the refusal has the call of `explain`",
     "asarray(a, via='array_interface')": "ndarray.__array_interface__ crashes the process if memory is exhausted",
     "table.export(u, table.at); table.drop()": "two calls; `interface` tests each call",
     "table.export(u, table.at); table.take_back()": "two calls; `interface` tests each call",
@@ -148,7 +150,7 @@ TEXT = (
     "repr(u)", "str(u)", "repr(u.flags)", "repr(u.memory)", "repr(device)", "format(u)", "repr(us)", "repr(uc)",
     "arrayhub.picture((3, 4))", "arrayhub.datashape.of(u)", "traced()", "arrayhub.picture(u)", "u.picture()",
     "arrayhub.check(u)", "arrayhub.check(b)", "arrayhub.check(d)", "arrayhub.check(nothing)", "arrayhub.debug_repr(a)",
-    "arrayhub.debug_repr(u)", "arrayhub.explain(nothing)", "arrayhub.explain(a, 'numpy')",
+    "arrayhub.debug_repr(u)",
 )  # fmt: skip
 
 HOST = (
