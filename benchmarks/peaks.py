@@ -7,7 +7,7 @@ from pathlib import Path
 
 AT_MOST = 1.05  # ratio to the peak for a NumPy array
 NOISE = 3_000_000  # bytes that a process may allocate for other purposes
-ROUNDS = 3  # the minimum of the rounds is reported
+ROUNDS = 5  # the minimum of the rounds is reported
 
 
 def fact(what, mine, theirs):
