@@ -177,12 +177,15 @@ include "scalars.pxi"
 cdef extern from *:
     """
     static PyObject *arrayhub_refuse_in_place(PyObject *array, PyObject *other) {
+        (void) array;
+        (void) other;
         PyErr_SetString(PyExc_TypeError,
                         "in-place operator: USMArray does not implement arithmetic; use x[...] = arrayhub.as_numpy(x) + y");
         return NULL;
     }
 
     static PyObject *arrayhub_refuse_in_place_power(PyObject *array, PyObject *other, PyObject *modulo) {
+        (void) modulo;
         return arrayhub_refuse_in_place(array, other);
     }
 
