@@ -77,10 +77,7 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
         taken, why = None if source.array is obj else getattr(source.array, "protocol", None), source.how
     # The own protocols of a wrapper are not used.
     wraps = array is not None and taken is None and wrappers.unwraps(type(obj))
-    # An offer of a pandas object converts all of its columns, although only their types decide about the result.
-    rows = attempt(sample_rows, obj)[0] if array is None and root_of(type(obj)) == "pandas" else None
-    offering = obj if rows is None else rows
-    offers = () if to is not None or wraps else tuple(_offers(offering, array, taken, why, stream))
+    offers = () if to is not None or wraps else tuple(_offers(obj, array, taken, why, stream))
     if not source.copied and isinstance(source.array, Tree):
         used = Offer("arrow" if source.array is obj else source.array.protocol, True, summary)
         offers = _with(used, offers, not wrappers.unwraps(type(obj)))
@@ -140,6 +137,10 @@ def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str, strea
         if array is not None:
             yield Offer("dlpack", True, _summary(array))
         return
+    if array is None and root_of(type(obj)) == "pandas":
+        # An offer converts all columns, although only their types decide about the result.
+        rows = attempt(sample_rows, obj)[0]
+        obj = obj if rows is None else rows
     for protocol in protocols:
         if protocol == taken and array is not None:
             yield Offer(protocol, True, _summary(array))

@@ -240,12 +240,13 @@ def elements_error(array):
     return TypeRefusal(
         name_of_type(type(array)),
         f"dtype is {array.dtype!r}",
-        f"every NumPy dtype without Python objects, and those of ml_dtypes. {_advice_on_elements(array)}",
+        f"every NumPy dtype without Python objects, and those of ml_dtypes. {_advice_on_elements(array, nests)}",
         "arrayhub.asnested(x)" if nests else "",
     )
 
 
-def _advice_on_elements(array):
+def _advice_on_elements(array, nests):
+    """Return the advice for an ndarray that is refused. `nests` is true if `asnested` supports its elements."""
     dtype = array.dtype
     if dtype.kind == "T":
         return "Call arrayhub.asnested(x), which copies strings"
@@ -256,7 +257,7 @@ def _advice_on_elements(array):
             if row and row.advice
             else "Convert it first with a function of the library that defines the dtype"
         )
-    if _is_nestable(array):
+    if nests:
         return _advice_on_values(array)
     if dtype.names is not None:
         return "Pass one of its fields, as in x['name']"
