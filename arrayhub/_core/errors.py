@@ -22,9 +22,6 @@ PACKED_ELEMENTS = (
 # Reason why an export of booleans to Arrow, polars or pandas copies.
 PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
-# Advice for times, which DLPack and dpnp do not support.
-TIMES_AS_INTEGERS = "pass dtype='int64', which converts NaT to -9223372036854775808"
-
 # The reason why cupy cannot create arrays on a machine without a CUDA device.
 NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"
 

@@ -316,7 +316,7 @@ def _first_copied(obj: Any) -> Any:
 
 
 def _first_of(obj: Any) -> Any:
-    """Return the first elements or rows of a pandas object."""
+    """Return the first elements or rows of an object."""
     return getattr(obj, "iloc", obj)[:LOOKED_AT]
 
 

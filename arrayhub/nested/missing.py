@@ -705,18 +705,6 @@ def resolve_missing(obj: Any, missing: Any, masked: bool) -> tuple[Any, Any]:
     return filled, None
 
 
-def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, reads_host: bool, masked: bool) -> Any:
-    """Export an object, and handle its missing values as `missing` specifies. `export` has an argument `copy`.
-
-    If `masked` is true, ``missing="mask"`` returns a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
-    """
-    values, mask = resolve_missing(obj, missing, masked)
-    if mask is None:
-        return export(values, copy=None if copy is False and reads_host else copy)
-    values = export(values, copy=copy)
-    return np.ma.MaskedArray(values, as_numpy(mask)) if masked else (values, export(mask, copy=copy))
-
-
 def _filled_column(column: NestedArray, value: Any) -> Any:
     """Return a column with `value` in place of missing elements."""
     try:
