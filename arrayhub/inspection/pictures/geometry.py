@@ -1,10 +1,11 @@
 """Shape, strides and offset of an array, and notes about them. The elements are never read."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from arrayhub.inspection.pictures.coverage import Coverage
+_MOST_COUNTED = 1 << 14  # maximum number of positions that are enumerated if no formula applies
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -27,12 +28,19 @@ class Geometry:
     labels: str | None = None
     steps: tuple[int, ...] = field(init=False)  # strides of the dimensions, in `unit`
     span: int = field(init=False)  # extent of an element, in `unit`
-    coverage: Coverage = field(init=False)
+    low: int = field(init=False)  # [low, high) is the smallest range of positions that contains all elements
+    high: int = field(init=False)  # `low` if the elements do not cover any position
+    used: int | None = field(init=False)  # number of distinct positions that elements cover. See `_count_used`
 
     def __post_init__(self) -> None:
         self.steps = (self.byte_strides if self.unit == "byte" else self.strides) or ()
         self.span = (self.itemsize or 0) if self.unit == "byte" else int(self.itemsize != 0)
-        self.coverage = Coverage(self.shape, self.steps, self.offset, self.span)
+        self.low = self.high = self.offset
+        if self.count and self.span:
+            reach = [step * (length - 1) for length, step in zip(self.shape, self.steps, strict=True)]
+            self.low += sum(step for step in reach if step < 0)
+            self.high += sum(step for step in reach if step > 0) + self.span
+        self.used = self._count_used()
 
     @property
     def ndim(self) -> int:
@@ -47,8 +55,7 @@ class Geometry:
     @property
     def leaves_buffer(self) -> bool:
         """bool : whether an element is before the start or beyond the end of the buffer."""
-        reached = self.coverage
-        return reached.low < reached.high and (reached.low < 0 or (self.size is not None and reached.high > self.size))
+        return self.low < self.high and (self.low < 0 or (self.size is not None and self.high > self.size))
 
     @property
     def contiguity(self) -> str:
@@ -62,7 +69,7 @@ class Geometry:
 
     def _notes(self) -> Iterator[str]:
         if self.leaves_buffer:
-            spanned = f"{self.unit}s {self.coverage.low} to {self.coverage.high - 1}"
+            spanned = f"{self.unit}s {self.low} to {self.high - 1}"
             buffer = f"has {self.unit}s 0 to {self.size - 1}" if self.size else "is empty"
             buffer = f"begins at {self.unit} 0" if self.size is None else buffer
             span = f"It spans {spanned}, and the buffer {buffer}."
@@ -79,10 +86,10 @@ class Geometry:
         gap = self._first_gap("C")
         if gap is not None and self._first_gap("F") is not None:
             yield f"Not contiguous: {'; '.join(self._reasons(*gap))}."
-        if self.coverage.used is None:
+        if self.used is None:
             yield "The dimensions interleave in memory, and the array is too large to count the used positions."
-        elif self.coverage.used < self.count * self.span:
-            used = many(self.coverage.used, "position" if self.unit == "element" else "byte")
+        elif self.used < self.count * self.span:
+            used = many(self.used, "position" if self.unit == "element" else "byte")
             yield f"Elements share memory: {self.count} elements occupy {used}."
 
     def _reasons(self, dimension: int, compact: int) -> Iterator[str]:
@@ -108,6 +115,20 @@ class Geometry:
                 compact *= length
         return None
 
+    def _count_used(self) -> int | None:
+        """Return the number of distinct positions, or None if a large array has elements that may overlap."""
+        if self.low == self.high:
+            return 0
+        # The sign of a stride, and dimensions with stride 0, do not change the number.
+        moving = [(abs(step), length) for length, step in zip(self.shape, self.steps, strict=True) if step]
+        dimensions = [(1, self.span), *sorted(dimension for dimension in moving if dimension[1] > 1)]
+        most = math.prod(length for _, length in dimensions)
+        if _are_disjoint(dimensions):
+            return most
+        if most > _MOST_COUNTED:
+            return None
+        return len(set(map(sum, itertools.product(*(range(0, step * length, step) for step, length in dimensions)))))
+
 
 _CONTIGUITY = {
     (True, True): "C- and F-contiguous",
@@ -115,6 +136,16 @@ _CONTIGUITY = {
     (False, True): "F-contiguous",
     (False, False): "not contiguous",
 }
+
+
+def _are_disjoint(dimensions: list[tuple[int, int]]) -> bool:
+    """Return whether each stride is at least the extent of the previous dimensions (stride, length)."""
+    extent = 1
+    for stride, length in dimensions:
+        if stride < extent:
+            return False
+        extent += stride * (length - 1)
+    return True
 
 
 def many(number: int, unit: str) -> str:

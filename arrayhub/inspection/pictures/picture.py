@@ -17,7 +17,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import array_or_nested
 from arrayhub.inspection.pictures.geometry import Geometry
-from arrayhub.inspection.pictures.svg import draw_for_page, draw_svg
+from arrayhub.inspection.pictures.svg import draw_svg
 from arrayhub.inspection.pictures.text import draw_text
 from arrayhub.inspection.units import of_bytes
 from arrayhub.libraries.numpy import ndarray
@@ -96,7 +96,7 @@ class Picture(Geometry):
         return self
 
     def _repr_html_(self) -> str:
-        return draw_for_page(self)
+        return f'<div class="arrayhub-layout">{draw_svg(self, in_page=True)}</div>'
 
     def __repr__(self) -> str:
         return f"Picture(shape={self.shape}, strides={self.strides}, offset={self.offset}, size={self.size})"

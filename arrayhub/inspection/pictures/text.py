@@ -47,7 +47,7 @@ def short(text: str) -> str:
 def _scene_of(geometry: Geometry) -> Scene:
     """Return the complete scene of a small array, or an abbreviated scene of a large array."""
     scene = next(scenes(geometry))
-    return scene if scene.whole or scene.all_elements else next(scenes(geometry, _FEW))
+    return next(scenes(geometry, _FEW)) if any(place.omitted for place in scene.places) else scene
 
 
 def _buffer(scene: Scene) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _rows(cells: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
 
 
 def _label(place: Place) -> str:
-    if place.kind == "left out":
+    if place.omitted:
         return "..."
     if place.element is None:
         times = f" x{place.length}" if place.length > 1 else ""
