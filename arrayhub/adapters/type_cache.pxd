@@ -42,11 +42,13 @@ cdef enum:
     REMEMBERED_TYPES = 4096          # slots of the cache; each type can use two slots, and evicts an entry if both are used
 
     REMEMBERED_WRAPPERS = 256
+    REMEMBERED_ARRAY_TYPES = 1024
 
 ctypedef unsigned int (*ComputeRecord)(type cls) except 0
 
 cdef TypeNote records[REMEMBERED_TYPES]
 cdef TypeNote wrappers[REMEMBERED_WRAPPERS]      # the row of a wrapper type, as a number that `convert/dispatch` assigns
+cdef TypeNote array_types[REMEMBERED_ARRAY_TYPES]      # what `convert/target` knows of a type, as a number that it assigns
 
 cdef void register_compute_record(ComputeRecord compute_record)
 cdef unsigned int learn(object cls) except 0

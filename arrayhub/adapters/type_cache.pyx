@@ -48,10 +48,12 @@ cpdef int types_generation() noexcept:
 
 
 def forget_types():
-    """Erase both caches. A newly registered library may add an importer for a type that is already cached."""
+    """Erase all caches. A newly registered library may add an importer for a type that is already cached."""
     with cython.critical_section(_lock):
         write_int(&_generation, _generation + 1)
         for k in range(REMEMBERED_TYPES):
             write_note(&records[k], 0)
         for k in range(REMEMBERED_WRAPPERS):
             write_note(&wrappers[k], 0)
+        for k in range(REMEMBERED_ARRAY_TYPES):
+            write_note(&array_types[k], 0)

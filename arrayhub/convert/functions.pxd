@@ -1,12 +1,16 @@
-"""C declarations of the import functions in dispatch.pxi."""
+"""C declarations of the import functions in dispatch.pxi, and of the export to a library."""
 
 from arrayhub._core.descriptor cimport Descriptor
+from arrayhub.libraries.known cimport Library
 
 cdef tuple VALUES
 
 cdef bint import_copied(Descriptor a, object obj) except -1
 cdef Descriptor import_array(object obj, object stream)
 cdef Descriptor import_via(object obj, object stream, object via)
+cdef object give_as(
+    object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=*
+)
 
 
 # Only dispatch.pxi calls this function. The declaration prevents the C compiler from inlining the function into

@@ -538,7 +538,7 @@ cdef inline bint is_own(object obj, Library to) except -1:
 
 def is_array_of(obj, str name, /):
     """Return whether `obj` is an array of a library, which the export to this library returns unchanged."""
-    cdef Library to = _EXPORTS.get(name)
+    cdef Library to = EXPORTERS.get(name)
     return to is not None and is_own(obj, to)
 
 
@@ -1014,9 +1014,9 @@ for _function in (asarray, as_numpy, as_torch):
 
 
 # The libraries that `convert` supports by name.
-_EXPORTS = {row.name: row for row in LIBRARIES if row.call is not None}
+EXPORTERS = {row.name: row for row in LIBRARIES if row.call is not None}
 
-CONSUMERS = tuple(_EXPORTS)
+CONSUMERS = tuple(EXPORTERS)
 
 
 def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
@@ -1063,7 +1063,7 @@ def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow
     >>> convert([1.0, 2.0], torch.Tensor).dtype
     torch.float64
     """
-    exporter = _EXPORTS.get(to) if type(to) is str else None
+    exporter = EXPORTERS.get(to) if type(to) is str else None
     if exporter is not None:
         return give_as(obj, exporter, copy, dtype, device, missing, bool(allow_readonly))
     from arrayhub.convert import names
@@ -1083,7 +1083,7 @@ def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_r
 
 
 cdef object convert_named(object obj, str name, object copy, object dtype, object device, object missing, bint allow_readonly):
-    exporter = _EXPORTS.get(name)
+    exporter = EXPORTERS.get(name)
     if exporter is not None:
         return give_as(obj, exporter, copy, dtype, device, missing, allow_readonly)
     from arrayhub.convert import names

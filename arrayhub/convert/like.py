@@ -96,7 +96,7 @@ def like(
     dtype: float64
     """
     copy = check_copy(copy, "like")
-    return target_of(model, "like").convert(obj, "like", copy, dtype, labels, missing, move=copy is not False)
+    return target_of(model, "like").convert(obj, "like", copy, dtype, labels, missing, copy is not False)
 
 
 def like_for(call: str, obj: Any, model: Any, copy: Copy = None) -> Any:

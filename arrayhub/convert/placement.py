@@ -38,8 +38,8 @@ class Placement:
     __slots__ = ("_array", "_target", "device", "library")
 
     def __init__(self, target: Target, source: Any) -> None:
-        self.library = target.library
-        self.device = CPU if target.device is None else target.device
+        self.library: str = target.library
+        self.device: Device = CPU if target.device is None else target.device
         self._target = target
         # Import the array now, because the import stores the current stream.
         self._array = None if self.device == CPU else _on_device(source, self.device)

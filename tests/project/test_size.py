@@ -17,7 +17,7 @@ LINES = {
     "arrayhub/adapters": 7550,
     "arrayhub/array": 2850,
     "arrayhub/capi": 1800,
-    "arrayhub/convert": 4300,
+    "arrayhub/convert": 4550,
     "arrayhub/include": 2250,
     "arrayhub/inspection": 3500,
     "arrayhub/libraries": 4950,
@@ -30,7 +30,7 @@ LINES = {
     "arrayhub/transport": 2550,
     "tests": 60000,
 }
-FILES, PARTICIPLES, READS = 255, 48, 7
+FILES, PARTICIPLES, READS = 258, 48, 7
 DEFINITION = re.compile(r"^[ \t]*(?:async )?(?:def|cdef|cpdef)\b[^\n(=]*?(\w+)[ \t]*\(", re.MULTILINE)
 # A function is named by a verb and a noun, such as `resolve_labels`, and not by a participle alone, such as `settled`.
 PARTICIPLE = re.compile(

@@ -31,6 +31,7 @@ from arrayhub.adapters.type_cache cimport (
 )
 
 from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PASSES_ON, Refusal, TypeRefusal, interface_error, name_of_type
+from arrayhub.adapters.table import PROTOCOLS
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -190,6 +191,10 @@ cdef bint is_field_of_matrix(object node) except -1:
 # ------------------------------------------------------------------------------------------- streams that are read once
 
 
+# The bit of Arrow's protocol in the record of a type.
+cdef unsigned int _SPEAKS_ARROW = 1 << [row.name for row in PROTOCOLS].index("arrow")
+
+
 cdef bint is_stream(object obj) except -1:
     """Return whether reading `obj` may consume it or run a query.
 
@@ -202,7 +207,7 @@ cdef bint is_stream(object obj) except -1:
     if isinstance(obj, Descriptor):
         return False
     record = record_of(obj)
-    if record & (ARROW_ARRAY | ARROW_DEVICE):
+    if record & (ARROW_ARRAY | ARROW_DEVICE) or not record & _SPEAKS_ARROW:
         return False
     cls = type(obj)
     if not hasattr(cls, "__arrow_c_stream__") and not hasattr(cls, "__arrow_c_device_stream__"):

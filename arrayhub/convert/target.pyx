@@ -4,25 +4,34 @@ import datetime
 import sys
 from functools import lru_cache, partial
 from types import ModuleType
-from typing import Any, NamedTuple
 
-import numpy as np
+import numpy
+
+cimport cython
+from cpython.object cimport PyTypeObject
+
+from arrayhub._core.cpython.type_notes cimport recall
+from arrayhub._core.cpython.type_version cimport version_tag
+from arrayhub._core.descriptor cimport COPIED, Descriptor, make_device
+from arrayhub._core.runtime cimport device_of as device_of_array
+from arrayhub._core.tree cimport Tree
+from arrayhub.adapters cimport type_cache
+from arrayhub.adapters.arrow cimport is_stream
+from arrayhub.adapters.type_cache cimport REMEMBERED_ARRAY_TYPES, types_generation
+from arrayhub.convert.functions cimport give_as, import_array
 
 from arrayhub import transfer
-from arrayhub._core.copying import Copy
-from arrayhub._core.descriptor import CPU, Descriptor, Device
+from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, name_of_type, show
 from arrayhub._core.hooks import hooks
-from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import PROTOCOLS
-from arrayhub.adapters.type_cache import types_generation
 from arrayhub.array.casting import cast_checked
-from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
+from arrayhub.convert import functions
 from arrayhub.convert.functions import asarray, convert, convert_by_emit, narrow_for_jax, protocols_of_type
-from arrayhub.convert.labels import cache_by_type, get_names, label_kind, shape_of, with_labels, with_names_of
+from arrayhub.convert.labels import get_names, label_kind, shape_of, with_labels, with_names_of
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
@@ -30,25 +39,29 @@ from arrayhub.libraries.known import NESTING, row_of_type
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.runtimes.host import is_host_readable
 
+cdef dict EXPORTERS = functions.EXPORTERS
+
 # Libraries whose arrays are in host memory only.
-_HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
+cdef tuple _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
 
 # Libraries that have only sparse arrays, with the library of dense arrays in the same kind of memory.
-_DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
+cdef dict _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
+
+cdef object _CAPSULE = type(datetime.datetime_CAPI)
 
 
-_CAPSULE = type(datetime.datetime_CAPI)
-
-
-class ArrayType(NamedTuple):
+cdef class ArrayType:
     """What the type of an array determines."""
 
-    library: str  # name that `convert` uses; "numpy" for arrays of unknown libraries
-    owner: str | None  # the library whose functions accept the arrays unchanged
-    sparse: str | None  # the library of sparse arrays
-    wraps: bool  # whether the library is that of a wrapped array
-    refused: bool  # whether `asarray` refuses all arrays of the type
-    host: bool  # whether the arrays are always in host memory
+    def __cinit__(self, library, owner=None, sparse=None, bint wraps=False, bint refused=False, bint host=False,
+                  bint has_maker=False, bint may_be_sparse=False):
+        self.library, self.owner, self.sparse = library, owner, sparse
+        self.wraps, self.refused, self.host = wraps, refused, host
+        self.has_maker, self.may_be_sparse = has_maker, may_be_sparse
+
+    cdef tuple fields(self):
+        return (self.library, self.owner, self.sparse, self.wraps, self.refused, self.host, self.has_maker,
+                self.may_be_sparse)
 
 
 _is_sparse_tensor = lru_cache(maxsize=16)(lambda layout: str(layout).startswith("torch.sparse_"))
@@ -58,89 +71,110 @@ class PlaceError(BufferError):
     """Error for memory on another device than the target's."""
 
 
-class Target:
-    """Library, class, device and model that an object is converted to.
+cdef class Target:
+    """Library, class, device and model that an object is converted to. The .pxd describes the fields."""
 
-    Attributes
-    ----------
-    library : str
-        Name that `convert` uses.
-    cls : type or None
-        Class of the result. None for the class that `convert` returns for the name of the library.
-    device : Device or None
-        Device of the memory. None leaves the memory where it is.
-    model : object
-        The array whose labels, element type, kind of memory and metadata are used, or None.
-    """
+    def __init__(self, str library, cls=None, device=None, model=None):
+        self.set_fields(library, cls, device, model, None if model is None else type_row(type(model)))
 
-    __slots__ = ("cls", "device", "library", "model")
-
-    def __init__(self, library: str, cls: type | None = None, device: Device | None = None, model: Any = None) -> None:
-        self.library, self.cls, self.device, self.model = library, cls, device, model
+    cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1:
+        self.library, self.cls, self.device, self.model, self.model_type = library, cls, device, model, model_type
+        self.exporter = EXPORTERS.get(library)
+        self.nests = self.exporter is None and library in NESTING
+        self.host_only = library in _HOST_ONLY
+        return 0
 
     def convert(
         self,
-        obj: Any,
-        call: str,
-        copy: Copy = None,
-        dtype: Any = None,
-        labels: bool = False,
-        missing: Any = None,
-        move: bool = False,
-        advice: str = "copy=None, which copies",
-    ) -> Any:
+        obj,
+        str call,
+        copy=None,
+        dtype=None,
+        bint labels=False,
+        missing=None,
+        bint move=False,
+        str advice="copy=None, which copies",
+    ):
         """Return `obj` as an array of this target. The parameters are those of `like`.
 
         `move` permits a copy to the device, as ``copy=True`` does. `advice` is what an error suggests without `move`.
         """
-        library, model, cls = self.library, self.model, self.cls
-        found = type_row(type(obj), types_generation())
-        if found is not None and (found.sparse or (found.owner == "torch" and _is_sparse_tensor(obj.layout))):
+        return self.convert_imported(obj, None, call, copy, dtype, labels, missing, move, advice)
+
+    cdef object convert_imported(self, obj, Descriptor array, str call, copy, dtype, bint labels, missing, bint move,
+                                 str advice):
+        """Implement `convert`. `array` is the imported `obj`, or None."""
+        cdef ArrayType found = type_row(type(obj))
+        cdef object cls = self.cls
+        if array is None and found is not None and (
+            found.sparse is not None or found.may_be_sparse and _is_sparse_tensor(obj.layout)
+        ):
             return self._convert_sparse(obj, call, copy, dtype, move)
-        moves = move or copy is True
-        given = asarray(obj) if type(obj) is _CAPSULE else obj  # a capsule can be read only once
-        if dtype is not None or library == "jax":
+        cdef bint moves = move or copy is True
+        given = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
+        if dtype is not None or self.library == "jax":
             given = self._cast(given, call, copy, dtype, missing)
-            copy = None if given is not obj and copy is True else copy  # the cast has made a copy
-        on_host = type(given) is np.ndarray and self.device == CPU
-        if self.device is not None and library not in _HOST_ONLY and not on_host:
+            copy = None if given is not obj and copy is True else copy      # the cast has made a copy
+        if self.device is not None and not self.host_only and not (type(given) is numpy.ndarray and self.device == CPU):
             given = self._move(given, call, moves, advice)
-        if library in NESTING and getattr(cls or type(model), "__name__", "") != "Tensor":
-            _check_dimensions(given, call, library)
-        if cls is None and model is not None and maker_of(type(model)) is not None:
-            cls = class_like(model, partial(_has_columns, given))
-        is_own = found is not None and found.owner == library and given is obj and copy is not True and missing is None
+        if self.nests and getattr(cls or type(self.model), "__name__", "") != "Tensor":
+            _check_dimensions(given, call, self.library)
+        if cls is None and self.model_type is not None and self.model_type.has_maker:
+            cls = class_like(self.model, partial(_has_columns, given))
+        cdef bint is_own = found is not None and found.owner == self.library and given is obj and copy is not True
         try:
-            if library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
+            if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
                 made = self._wrap(given, copy, missing)
-            elif is_own and (library != "arrow" if cls is None else issubclass(type(obj), cls)):
-                made = obj  # tensors of arrow become columns
-            elif model is not None and library in plugins.REGISTERED and plugins.REGISTERED[library].takes_model:
-                made = convert_by_emit(given, library, plugins.emitter_like(library, model), copy)
+            elif is_own and missing is None and (self.library != "arrow" if cls is None else issubclass(type(obj), cls)):
+                made = obj      # tensors of arrow become columns
+            elif self._takes_model():
+                made = convert_by_emit(given, self.library, plugins.emitter_like(self.library, self.model), copy)
             else:
                 to = None
-                if moves and copy is None and (found is None or not found.host or library in _NEEDED):
-                    to = _FIRST.get(library) if self.device is None else self.device
-                made = convert(given, cls or library, copy=copy, device=to, missing=missing)
+                if moves and copy is None and (found is None or not found.host or self.library in _NEEDED):
+                    to = _FIRST.get(self.library) if self.device is None else self.device
+                made = self._export(given, array if given is obj else None, cls, copy, to, missing)
         except BufferError:
             if not moves:
-                _check_place(given, library, call, advice)
+                _check_place(given, self.library, call, advice)
             raise
-        if library == "pandas" and model is not None:
-            made = with_arrow_type(made, model)
+        if self.library == "pandas" and self.model is not None:
+            made = with_arrow_type(made, self.model)
         if given is not obj and made is not obj:
             made = with_names_of(made, obj)
-        return with_labels(made, model, obj) if labels and model is not None else made
+        return with_labels(made, self.model, obj) if labels and self.model is not None else made
 
-    def _convert_sparse(self, obj: Any, call: str, copy: Copy, dtype: Any, move: bool) -> Any:
+    cdef object _export(self, given, Descriptor array, cls, copy, device, missing):
+        """Return the result of `convert` for a library, or for a class. `array` is the imported `given`, or None."""
+        if cls is not None or self.exporter is None:
+            return convert(given, cls or self.library, copy=copy, device=device, missing=missing)
+        if array is not None and device is None and missing is None and not array.flags_ & COPIED:
+            try:
+                return give_as(array, self.exporter, copy, None, None, None)
+            except (BufferError, OverflowError, TypeError, ValueError):      # `give_as` raises the error, which names `given`
+                pass
+        return give_as(given, self.exporter, copy, None, device, missing)
+
+    cdef bint _takes_model(self) except -1:
+        """Return whether a plug-in's function that creates the arrays has a parameter for the model."""
+        if self.exporter is not None or self.model is None:
+            return False
+        row = plugins.REGISTERED.get(self.library)
+        return row is not None and row.takes_model
+
+    cdef bint is_of_library(self) noexcept:
+        """Return whether the model is an array of the target's library itself."""
+        return self.model_type is not None and self.model_type.owner == self.library
+
+    def _convert_sparse(self, obj, str call, copy, dtype, bint move):
         if isinstance(dtype, str) and dtype == "model":
             dtype = self.dtype(call)
         cls = self.cls if self.cls is not None else type(self.model)
-        sparse_class = cls if sparse_library(cls) is not None else None
         device = self.device if move else None
+        sparse_class = cls if sparse_library(cls) is not None else None
         return hooks.sparse.convert_like(call, obj, self.library, self.device, copy, dtype, device, sparse_class)
 
-    def _wrap(self, obj: Any, copy: Copy, missing: Any) -> Any:
+    def _wrap(self, obj, copy, missing):
         """Return `obj` as an object of xarray. Its data belongs to the library of the data of the model."""
         library = library_of_type(type(self.model.data)) or "numpy"
         made = convert(obj, "xarray", copy=copy, missing=missing) if library == "numpy" else None
@@ -149,7 +183,7 @@ class Target:
             made = sys.modules["xarray"].DataArray(data, dims=asarray(obj).dims if missing is None else None)
         return made.variable if label_kind(type(self.model)) == "dims" else made
 
-    def asarray(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None) -> Any:
+    def asarray(self, obj, call, copy=None, dtype=None):
         """Return `obj` as a USMArray, NestedArray or SparseArray on the device."""
         if sparse_library(obj) is not None:
             return hooks.sparse.convert_like(call, obj, OWN, self.device, copy, dtype)
@@ -162,7 +196,7 @@ class Target:
         moves = copy is not False or issubclass(type(obj), VALUES)
         return array if self.device is None else self._move(array, call, moves)
 
-    def _cast(self, obj: Any, call: str, copy: Copy, dtype: Any, missing: Any) -> Any:
+    def _cast(self, obj, call, copy, dtype, missing):
         """Return `obj`, or a copy of `obj` with other elements. jax narrows elements of 64 bits if x64 is disabled."""
         if missing is not None:
             obj = convert(obj, "numpy", copy=copy, missing=missing)
@@ -186,7 +220,7 @@ class Target:
         own = self.dtype(call)
         return obj if array.dtype == own else cast_checked(array, own, call)
 
-    def dtype(self, call: str) -> np.dtype[Any]:
+    def dtype(self, call):
         """Return the element type of the model."""
         if self.model is None:
             raise ValueError(
@@ -200,12 +234,12 @@ class Target:
             own = getattr(self.model, "dtype", None)
             if own is None:
                 raise
-        found: np.dtype[Any] = requested_dtype(own)
+        found: numpy.dtype[Any] = requested_dtype(own)
         return found
 
-    def _move(self, obj: Any, call: str, allowed: bool, advice: str = "copy=None, which copies") -> Any:
+    def _move(self, obj, call, allowed, advice="copy=None, which copies"):
         """Return `obj` in the kind of memory of the model. Lists are built there."""
-        if type(obj) is np.ndarray and self.device == CPU:
+        if type(obj) is numpy.ndarray and self.device == CPU:
             return obj
         device = device_of(obj)
         if self.device is None or device == self.device:
@@ -235,7 +269,7 @@ _NEEDED = {"cupy": "cuda", "dpnp": "oneapi"}  # libraries without arrays in host
 _FIRST = {"cupy": "cuda:0", "dpnp": "oneapi:0"}  # their devices for models without a device
 
 
-def _check_place(obj: Any, library: str, call: str, advice: str) -> None:
+def _check_place(obj, library, call, advice):
     """Raise PlaceError for an array whose memory a library cannot read, because ``copy=None`` does not move arrays."""
     if issubclass(type(obj), VALUES) or library not in _READERS:
         return
@@ -258,11 +292,11 @@ def _check_place(obj: Any, library: str, call: str, advice: str) -> None:
         raise PlaceError(f"{text} Pass {advice.format(needed)}")
 
 
-def _has_columns(obj: Any) -> bool:
+def _has_columns(obj):
     return _ndim(obj) == 2 or isinstance(get_names(obj), list)
 
 
-def import_dense_or_nested(obj: Any, copy: Copy) -> Any:
+def import_dense_or_nested(obj, copy):
     """Import an object as a USMArray, or as a NestedArray if it is not dense."""
     if issubclass(type(obj), Tree):
         return obj
@@ -276,7 +310,7 @@ def import_dense_or_nested(obj: Any, copy: Copy) -> Any:
         raise refusal from None
 
 
-def _ndim(obj: Any) -> int:
+def _ndim(obj):
     if issubclass(type(obj), VALUES):
         if issubclass(type(obj), _NUMBERS):
             return 0
@@ -288,7 +322,7 @@ def _ndim(obj: Any) -> int:
     return int(ndim)
 
 
-def _check_dimensions(obj: Any, call: str, library: str) -> None:
+def _check_dimensions(obj, call, library):
     if _ndim(obj) == 0:
         raise ValueError(
             f"{call}: the array has 0 dimensions; accepted by {'pyarrow' if library == 'arrow' else library}: 1 or"
@@ -296,7 +330,7 @@ def _check_dimensions(obj: Any, call: str, library: str) -> None:
         )
 
 
-def array_of(obj: Any, copy: Copy = False) -> USMArray | None:
+def array_of(obj, copy=False):
     """Return an object as a USMArray, or None if `asarray` rejects it."""
     if obj is None or type(obj) is _CAPSULE or unread(obj) is not None:  # a stream can be read only once, too
         return None
@@ -308,22 +342,33 @@ def array_of(obj: Any, copy: Copy = False) -> USMArray | None:
         return None
 
 
-def device_of(obj: Any) -> Device:
+def device_of(obj):
     """Return the device of an array, even if `asarray` rejects the array, for example because it requires a gradient.
 
     Pinned CUDA memory belongs to the device ``cpu``, and managed CUDA memory to its GPU.
     """
-    found = type_row(type(obj), types_generation())
+    cdef ArrayType found = type_row(type(obj))
     if found is not None and found.host:
         return CPU
+    return _device_of(obj, import_or_none(obj))
+
+
+cdef Descriptor import_or_none(obj):
+    """Import an object, or return None for an object that can be read only once, or if the import fails."""
+    if type(obj) is _CAPSULE or is_stream(obj):
+        return None
     try:
-        array = None if type(obj) is _CAPSULE or unread(obj) is not None else asarray(obj)
+        return import_array(obj, None)
     except PASSES_ON:
         raise
-    except Exception:
-        array = None
+    except Exception:      # the conversion raises the error
+        return None
+
+
+cdef object _device_of(obj, Descriptor array):
+    """Return the device of an array. `array` is the imported `obj`, or None if `asarray` rejects `obj`."""
     if array is not None:
-        device = array.device
+        device = make_device(device_of_array(array))
     elif sparse_library(obj) is not None:
         device = hooks.sparse.device_of(obj) or CPU
     else:
@@ -332,13 +377,15 @@ def device_of(obj: Any) -> Device:
         except PASSES_ON:
             raise
         except Exception:
-            return _device_of_columns(obj)
+            device = _device_of_columns(obj)
+    if device is CPU:
+        return device
     if device.type == "cuda_host":
         return CPU
     return Device(f"cuda:{device.id}") if device.type == "cuda_managed" else device
 
 
-def _device_of_columns(obj: Any) -> Device:
+def _device_of_columns(obj):
     """Return the device of Arrow columns, and the host for arrays without memory, such as traced arrays."""
     try:
         device: Device = hooks.nested.asnested(obj).device if hasattr(type(obj), "__arrow_c_device_array__") else CPU
@@ -352,51 +399,75 @@ def _device_of_columns(obj: Any) -> Device:
 # ------------------------------------------------------------------------------------------------------ types of arrays
 
 
-_NUMBERS = (bool, int, float, complex, np.generic)
+_NUMBERS = (bool, int, float, complex, numpy.generic)
 _NO_ARRAYS = (type(None), str, bytes, dict, set, type, ModuleType, *VALUES)
 
 
-def array_type(obj: Any) -> ArrayType | None:
+cpdef ArrayType array_type(obj):
     """Return what the type of an array determines, or None for objects that are not arrays.
 
     An array is an object with an importer, a protocol of arrays, or a type that the table of wrappers lists. Objects
     with ``__array__``, and objects with a shape, an element type and elements (``shape``, ``dtype``, ``__getitem__``)
     are arrays, too, although `asarray` refuses them.
     """
+    cdef ArrayType found = type_row(type(obj))
     cls = type(obj)
-    found = type_row(cls, types_generation())
     if found is not None:
-        is_number = found.refused and hasattr(cls, "shape") and getattr(obj, "shape", ()) == ()  # with a unit
+        is_number = found.refused and hasattr(cls, "shape") and getattr(obj, "shape", ()) == ()      # with a unit
         return None if is_number else found
     if issubclass(cls, _NO_ARRAYS) or not hasattr(obj, "__dict__"):
         return None
-    return _BY_PROTOCOL if any(map(partial(_has, obj), _ON_INSTANCES)) else None
+    return _UNKNOWN if any(map(partial(_has, obj), _ON_INSTANCES)) else None
 
 
-def _has(obj: Any, attribute: str) -> bool:
+def _has(obj, attribute):
     try:
         return hasattr(obj, attribute)
     except PASSES_ON:
         raise
-    except Exception:  # of the object's own __getattr__
+    except Exception:      # of the object's own __getattr__
         return False
 
 
-_BY_PROTOCOL = ArrayType("numpy", None, None, False, False, False)
-_OF_CAPSULE = ArrayType("numpy", None, None, False, False, False)
-_ON_INSTANCES = [name for row in PROTOCOLS if row.on_instances for name in row.attributes]
+cdef ArrayType _UNKNOWN = ArrayType("numpy")
+cdef list _ON_INSTANCES = [name for row in PROTOCOLS if row.on_instances for name in row.attributes]
+
+# The facts that `type_row` returns, by the number that the type cache stores for a type. 0 is the number of unknown types.
+cdef list _facts = [None]
+cdef object _lock = object()
 
 
-@cache_by_type
-def type_row(cls: type, generation: int) -> ArrayType | None:
-    """Return what a type determines, see `array_type`. `generation` is the result of `types_generation`."""
+cdef ArrayType type_row(type cls):
+    """Return what a type determines, see `array_type`. The facts are cached until a library is registered."""
+    cdef unsigned int number = recall(type_cache.array_types, REMEMBERED_ARRAY_TYPES, <PyTypeObject*> cls)
+    if number != 0:
+        return _facts[number]
+    cdef unsigned int version = version_tag(<PyTypeObject*> cls)
+    cdef int computed_in = types_generation()
+    found = _determine(cls)
+    with cython.critical_section(_lock):
+        known = [k for k in range(1, len(_facts)) if _equal(_facts[k], found)]
+        if not known:
+            _facts.append(found)
+        number = known[0] if known else len(_facts) - 1
+    type_cache.write_since(
+        computed_in, type_cache.array_types, REMEMBERED_ARRAY_TYPES, <PyTypeObject*> cls, version, number)
+    return found
+
+
+cdef bint _equal(ArrayType one, ArrayType other) except -1:
+    """Return whether two types determine the same facts, which are then stored once."""
+    return one is other or one is not None and other is not None and one.fields() == other.fields()
+
+
+cdef ArrayType _determine(type cls):
     sparse = sparse_library(cls)
     if sparse is not None:
-        return ArrayType(_DENSE_LIBRARY.get(sparse, sparse), sparse, sparse, False, False, False)
+        return ArrayType(_DENSE_LIBRARY.get(sparse, sparse), sparse, sparse)
     if issubclass(cls, _NO_ARRAYS):
         return None
     if cls is _CAPSULE:
-        return _OF_CAPSULE
+        return _UNKNOWN
     row = wrappers.known(cls)
     wraps = row is not None and not row.asked and (row.attribute is not None or row.parse is not None)
     refused = row is not None and not row.asked and not wraps
@@ -404,13 +475,15 @@ def type_row(cls: type, generation: int) -> ArrayType | None:
     if not (speaks or wraps or (refused and row.root in plugins.REGISTERED) or _resembles_array(cls)):
         return None
     library = library_of_type(cls)
-    container = maker_of(cls) is not None or library in (*NESTING, *plugins.emitting())
-    owner = None if library is None else _owner(cls, library, refused or (wraps and not container))
+    has_maker = maker_of(cls) is not None
+    is_container = has_maker or library in (*NESTING, *plugins.emitting())
+    owner = None if library is None else _owner(cls, library, refused or (wraps and not is_container))
     refused = refused or not (speaks or wraps)
-    return ArrayType(library or "numpy", owner, None, wraps and not container, refused, library in _HOST_ONLY)
+    return ArrayType(library or "numpy", owner, None, wraps and not is_container, refused, library in _HOST_ONLY, has_maker,
+                     owner == "torch")
 
 
-def _speaks(cls: type, may_import: bool) -> bool:
+def _speaks(cls, may_import):
     """Return whether a type has an importer, or an attribute of a protocol. Attributes of instances do not count."""
     has_importer, names = protocols_of_type(cls)
     rows = [row for row in PROTOCOLS if row.name in names]
@@ -418,7 +491,7 @@ def _speaks(cls: type, may_import: bool) -> bool:
     return bool(own) or (has_importer and may_import)
 
 
-def _resembles_array(cls: type) -> bool:
+def _resembles_array(cls):
     row = wrappers.known(cls)
     if row is not None and row.resembles:
         return True
@@ -427,10 +500,10 @@ def _resembles_array(cls: type) -> bool:
     return hasattr(cls, "__array__") or all(hasattr(cls, name) for name in ("shape", "dtype", "__getitem__"))
 
 
-def _owner(cls: type, library: str, wrapped: bool) -> str | None:
+def _owner(cls, library, wrapped):
     """Return the library whose functions receive arrays of a type unchanged, or None."""
     if library == "numpy":
-        return "numpy" if issubclass(cls, np.ndarray) and not wrapped else None
+        return "numpy" if issubclass(cls, numpy.ndarray) and not wrapped else None
     if issubclass(cls, (Descriptor, Tree)):
         return library
     row = row_of_type(cls)
@@ -443,7 +516,7 @@ def _owner(cls: type, library: str, wrapped: bool) -> str | None:
 # -------------------------------------------------------------------------------------------------------------- models
 
 
-def target_of(model: Any, call: str) -> Target:
+def target_of(model, call):
     """Return the target for an array, an array type or a library's module as the model.
 
     Raises
@@ -469,26 +542,35 @@ def target_of(model: Any, call: str) -> Target:
     return target_like(model, found)
 
 
-def target_like(model: Any, found: ArrayType) -> Target:
-    """Return the target for an array of type `found`. Arrays of unknown libraries on a device become USMArrays."""
+cpdef Target target_like(model, ArrayType found, Descriptor array=None):
+    """Return the target for an array of type `found`. Arrays of unknown libraries on a device become USMArrays.
+
+    `array` is the imported `model`, or None.
+    """
     while found.wraps:
         model = wrappers.inside(model)
-        found = array_type(model) or _BY_PROTOCOL
-    device = CPU if found.host else device_of(model)
+        found = array_type(model) or _UNKNOWN
+        array = None
+    if array is None and not found.host:
+        array = import_or_none(model)
+    device = CPU if found.host else _device_of(model, array)
     unknown = found.owner is None and device != CPU and library_of_type(type(model)) is None
-    return Target(OWN if unknown else found.library, None, device, model)
+    cdef Target target = Target.__new__(Target)      # faster than a call of the type
+    target.set_fields(OWN if unknown else found.library, None, device, model, found)
+    return target
 
 
-def _named_library(model: Any) -> str:
+def _named_library(model):
     """Return advice for a string as the model, or "" if the string does not name a library."""
+    advice = f". Call arrayhub.convert(x, {str.__str__(model)!r})"
     try:
         library_name(model)
     except ValueError:
-        return ""
-    return f". Call arrayhub.convert(x, {str.__str__(model)!r})"
+        advice = ""
+    return advice
 
 
-def _model_error(call: str, model: Any, advice: str = "") -> TypeError:
+def _model_error(call, model, advice=""):
     role = "the argument" if call == "placement" else "the model"
     return TypeError(
         f"{call}: {role} {show(model)} is of type {name_of_type(type(model))}; accepted: an array of numpy, torch,"

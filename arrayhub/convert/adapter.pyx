@@ -1,0 +1,525 @@
+"""One adapted function: conversion of the arguments of a call, and of its result. See `adapt`."""
+
+from copy import copy as shallow_copy
+from typing import NamedTuple
+
+import numpy
+
+cimport numpy as cnp
+
+from arrayhub._core.descriptor cimport Descriptor
+from arrayhub.convert.target cimport ArrayType, Target, array_type, import_or_none, target_like, type_row
+
+from arrayhub._core.descriptor import CPU
+from arrayhub._core.errors import PASSES_ON, Refusal, name_of_type, reason_of
+from arrayhub._core.hooks import hooks
+from arrayhub.convert.containers import with_index_columns, with_types_of, without_index
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.convert.labels import check_labels, get_names, label_kind, rename, shape_of
+from arrayhub.convert.names import OWN
+from arrayhub.convert.names import name_of_type as library_of_type
+from arrayhub.convert.placement import DeviceConflict, find_deciding
+from arrayhub.convert.target import PlaceError, array_of, device_of
+from arrayhub.libraries.known import NESTING
+from arrayhub.libraries.numpy import VALUES
+
+cdef tuple _CONTAINERS = (list, tuple, dict)
+
+# Types of the errors that conversions raise. `adapt` raises errors of the same types.
+cdef tuple _REFUSALS = (OverflowError, TypeError, ValueError, BufferError)
+
+# Types of arguments that are neither arrays nor containers of arrays.
+cdef frozenset _PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None)))
+
+# Libraries whose copies are made read-only.
+cdef tuple _WITH_READONLY = ("numpy", "numba", OWN, "xarray")
+
+# Libraries with sparse arrays in the same kind of memory. For NumPy and numba, the sparse arrays are SciPy's.
+cdef tuple _WITH_SPARSE = ("numpy", "numba", "torch", "jax", "cupy", OWN)
+
+cdef ArrayType _BUILT = ArrayType("numpy", host=True)      # arrays of lists
+cdef Target _NUMPY = Target("numpy", None, CPU)
+cdef str _ALLOW_COPIES = ". Pass copy=None to arrayhub.adapt to allow copies"
+cdef str _MOVE = "device='{}' to arrayhub.adapt, which moves arrays and results"
+cdef str _MOVE_TO_HOST = _MOVE.format("cpu")
+
+
+class Requested(NamedTuple):
+    """A parameter with a request in its annotation."""
+
+    key: str
+    request: object
+    writable: bool
+
+
+cdef class Argument:
+    """An array among the arguments of a call."""
+
+    cdef str key                # name of the parameter, with the index for an item of a container
+    cdef object value
+    cdef ArrayType type
+    cdef bint writes            # whether the function writes to the array
+    cdef Descriptor array       # the imported array, or None
+
+
+cdef Argument new_argument(str key, value, ArrayType type, bint writes):
+    cdef Argument argument = Argument.__new__(Argument)      # faster than a call of the type
+    argument.key, argument.value, argument.type, argument.writes = key, value, type, writes
+    return argument
+
+
+cdef class Adapter:
+    """A function, the target of its arguments, and the options of `adapt`.
+
+    `keys` are the names of the positional parameters. `requests` are the parameters with a request, keyed by name.
+    """
+
+    cdef readonly object function
+    cdef readonly str name
+    cdef readonly Target target
+    cdef readonly object copy, missing
+    cdef readonly bint labels
+    cdef readonly list keys
+    cdef readonly dict requests
+
+    def __cinit__(self, function, str name, Target target, copy, bint labels, missing, list keys, dict requests):
+        self.function, self.name, self.target, self.copy, self.labels = function, name, target, copy, labels
+        self.missing, self.keys, self.requests = missing, keys, requests
+
+    def call(self, tuple args, dict kwargs):
+        """Call the function with converted arguments, and return the converted result."""
+        cdef Call call = new_call(self)
+        given, keywords = call.convert_arguments(args, kwargs)
+        return call.convert_result(self.function(*given, **keywords))
+
+    async def call_coroutine(self, tuple args, dict kwargs):
+        """Await the coroutine function with converted arguments, and return the converted result."""
+        cdef Call call = new_call(self)
+        given, keywords = call.convert_arguments(args, kwargs)
+        return call.convert_result(await self.function(*given, **keywords))
+
+    cdef str key_of(self, Py_ssize_t k):
+        """Return the name of the positional argument with index `k`."""
+        return self.keys[k] if k < len(self.keys) else f"argument {k + 1}"
+
+    cdef bint is_own(self, value, ArrayType found, bint writes) except -1:
+        """Return whether the function receives an array unchanged."""
+        cdef Target target = self.target
+        if found.owner != target.library and not (found.sparse == "scipy" and target.library in ("numpy", "numba")):
+            return False
+        if not writes and (self.copy is True or self.missing is not None):
+            return False
+        if target.cls is not None and found.sparse is None and not issubclass(type(value), target.cls):
+            return False
+        return target.device is None or device_of(value) == target.device
+
+    cdef object error_at(self, error, str key, str hint):
+        """Return an error of the same kind whose subject begins with the names of the function and the argument.
+
+        With a hint about an argument of `adapt`, the error does not name another call.
+        """
+        subject = f"{self.name}: {key}"
+        if not isinstance(error, Refusal):
+            kind = next(iter([kind for kind in _REFUSALS if isinstance(error, kind)]))
+            return kind(f"{subject}: {error}{hint}")
+        subject = f"{subject}: {error.subject}" if error.subject else subject
+        if hint:
+            return type(error)(subject, f"{reason_of(error)}{hint}")
+        made = type(error)(subject, error.reason, error.accepted, error.call)
+        made.hint = error.hint
+        return made
+
+    cdef str hint_for(self, error, value, ArrayType found, bint writes):
+        """Return the advice to pass an argument to `adapt`, or "" if no argument helps."""
+        if writes or found.refused:
+            return ""
+        if self.helps_copy(error, value, self.target.library):
+            return _ALLOW_COPIES
+        if self.missing is None and self.target.library not in NESTING and lacks_values(value):
+            return ". Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values"
+        return ""
+
+    cdef bint helps_copy(self, error, obj, str library) except -1:
+        """Return whether an error is only due to ``copy=False``."""
+        if self.copy is not False or not isinstance(error, BufferError) or isinstance(error, PlaceError):
+            return False
+        return hooks.advice.advise(obj, library).verdict != "cannot"
+
+
+cdef class Call:
+    """One call of an adapted function."""
+
+    cdef Adapter adapter
+    cdef list arrays            # the arrays in the arguments, as instances of Argument
+    cdef list pairs             # converted arguments, and the caller's objects
+    cdef Target target          # target of the results; None until it is needed
+    cdef bint has_foreign       # whether an array belongs to another library than the function's
+
+    # ----------------------------------------------------------------------------------------------------- arguments
+
+    cdef tuple convert_arguments(self, tuple args, dict kwargs):
+        """Convert the arrays in the arguments. Return the positional and the keyword arguments."""
+        cdef Adapter adapter = self.adapter
+        cdef list given = list(args), places = [], containers = []
+        cdef dict keywords = dict(kwargs)
+        cdef Py_ssize_t k
+        if adapter.requests:
+            self.convert_requested(given, keywords)
+            return tuple(given), keywords
+        for k in range(len(args)):
+            if type(args[k]) not in _PLAIN:
+                self.classify(k, args[k], places, containers)
+        for key, value in kwargs.items():
+            if type(value) not in _PLAIN:
+                self.classify(key, value, places, containers)
+        items = self.find_items(places, containers)
+        self.check(len(places))
+        for place, argument in zip(places, self.arrays):
+            set_argument(given, keywords, place, self.convert_argument(argument))
+        for place, container, inside in items:
+            set_argument(given, keywords, place, self.convert_items(container, inside))
+        return tuple(given), keywords
+
+    cdef int classify(self, place, value, list places, list containers) except -1:
+        """Add an argument to the arrays or to the containers. `place` is its index, or its name for a keyword argument."""
+        cdef ArrayType found = type_row(type(value))
+        if found is None or found.refused:
+            found = array_type(value)
+        if found is not None:
+            places.append(place)
+            key = self.key_at(place)
+            self.arrays.append(new_argument(key, value, found, key == "out"))
+        elif issubclass(type(value), _CONTAINERS):
+            containers.append((place, value))
+        return 0
+
+    cdef str key_at(self, place):
+        return place if type(place) is str else self.adapter.key_of(place)
+
+    cdef list find_items(self, list places, list containers):
+        """Return (place, container, arrays) for the containers with arrays, whose arrays are added to `arrays`.
+
+        If there are no arrays, add lists of numbers to the arguments to convert.
+        """
+        cdef list items = []
+        for place, container in containers:
+            found = find_arrays(self.key_at(place), container)
+            if found:
+                items.append((place, container, found))
+        has_arrays = bool(self.arrays or items)
+        for place, container in containers:
+            key = self.key_at(place)
+            if issubclass(type(container), list) and (key == "out" or not has_arrays) and are_numbers(container):
+                self.arrays.append(new_argument(key, container, _BUILT, key == "out"))
+                places.append(place)
+        for _, _, found in items:
+            self.arrays.extend(found.values())
+        return items
+
+    cdef int check(self, Py_ssize_t top) except -1:
+        """Check the labels and the devices of several arguments. The first `top` arrays are arguments themselves."""
+        cdef Adapter adapter = self.adapter
+        cdef Argument argument
+        cdef str own = adapter.target.library
+        for argument in self.arrays:
+            self.has_foreign = self.has_foreign or argument.type.owner != own or own == OWN
+        if len(self.arrays) < 2 or not self.has_foreign:
+            return 0
+        if top > 1:
+            labelled = [
+                (argument.key, argument.value) for argument in self.arrays[:top] if argument.type.owner != own
+            ]
+            check_labels(adapter.name, labelled, own not in NESTING)
+        self.target = self.find_target(adapter.target.device is None)
+        return 0
+
+    cdef Target find_target(self, bint one_device):
+        """Return the target of the results, which one of the arrays determines."""
+        cdef Argument argument
+        if len(self.arrays) == 1:
+            argument = self.arrays[0]
+            return target_like(argument.value, argument.type, argument.array)
+        values = [argument.value for argument in self.arrays]
+        targets = [target_like(argument.value, argument.type, argument.array) for argument in self.arrays]
+        try:
+            return find_deciding(values, targets, one_device)[0]
+        except DeviceConflict as error:
+            (first, device), (second, other) = error.args
+            raise ValueError(
+                f"{self.adapter.name}: {(<Argument> self.arrays[first]).key} is on {device}, and"
+                f" {(<Argument> self.arrays[second]).key} on {other};"
+                " accepted: one device. Move one of them with arrayhub.to_device"
+            ) from None
+
+    cdef object convert_argument(self, Argument argument):
+        """Return an array as the function receives it."""
+        if self.adapter.is_own(argument.value, argument.type, argument.writes):
+            return argument.value
+        return self.convert_value(argument, argument.value)
+
+    cdef object convert_value(self, Argument argument, value):
+        """Convert an argument to the function's library. `value` is the argument, or the array of its request."""
+        cdef Adapter adapter = self.adapter
+        cdef Target target = adapter.target
+        cdef Descriptor array = None
+        given = argument.value
+        try:
+            if argument.writes:
+                made = self.make_view(value, given)
+            else:
+                if target.library == "arrow":
+                    value = without_index(value)
+                if value is given and argument.type is not _BUILT and not argument.type.wraps and adapter.copy is not True:
+                    array = argument.array = import_or_none(value)
+                made = target.convert_imported(
+                    value, array, target.library, adapter.copy, None, False, adapter.missing, target.device is not None, _MOVE)
+                if adapter.copy is not True and target.library in _WITH_READONLY and argument.type.sparse is None:
+                    protect_copy(made, given, array)
+        except _REFUSALS as error:
+            hint = adapter.hint_for(error, value, argument.type, argument.writes)
+            raise adapter.error_at(error, argument.key, hint) from error
+        cdef bint shares = argument.writes or adapter.copy is not True and adapter.missing is None
+        if shares and argument.type is not _BUILT and (value is given or target.library == "arrow"
+                                                       or getattr(array_of(given), "dtype", None) == value.dtype):
+            self.pairs.append((made, given))
+        return made
+
+    cdef object make_view(self, value, given):
+        """Return a writable view of an argument that the function writes to."""
+        cdef Target target = self.adapter.target
+        if issubclass(type(given), VALUES):
+            raise TypeError(f"{name_of_type(type(given))} does not have memory to write to; accepted: a writable array")
+        made = target.convert(value, target.library, False, advice="an array on {}, which can be written")
+        array = array_of(made)
+        if array is None or not is_view(array, given):
+            raise BufferError(f"{name_of_type(type(given))} would be copied, so writes would be lost")
+        if not array.flags.writeable:
+            raise ValueError(
+                f"{name_of_type(type(given))} is read-only as an array of {target.library}; accepted: writable"
+                f" memory, because {self.adapter.name} writes to this argument"
+            )
+        return made
+
+    cdef object convert_items(self, container, dict items):
+        """Return a container with converted arrays, or `container` itself. `items` contains its arrays by index or key."""
+        made = {index: self.convert_argument(argument) for index, argument in items.items()}
+        if all([made[index] is (<Argument> argument).value for index, argument in items.items()]):
+            return container
+        converted = replace_items(container, made)
+        self.pairs.append((converted, container))
+        return converted
+
+    cdef int convert_requested(self, list given, dict keywords) except -1:
+        """Convert the arguments whose annotation contains a request, except None."""
+        cdef Adapter adapter = self.adapter
+        cdef Argument argument
+        cdef list met = []
+        for place, value in [*enumerate(given), *keywords.items()]:
+            key = self.key_at(place)
+            wish = adapter.requests.get(key)
+            if wish is None or value is None:
+                continue
+            argument = new_argument(key, value, array_type(value) or _BUILT, wish.writable)
+            self.arrays.append(argument)
+            plain = value.detach() if getattr(value, "requires_grad", False) is True else value
+            array = wish.request.asarray(plain, name=f"{adapter.name}: {key}")
+            met.append((wish, array))
+            source = array_of(plain) if adapter.is_own(value, argument.type, wish.writable) else None
+            if source is None or source.ptr != array.ptr or source.dtype != array.dtype:
+                set_argument(given, keywords, place, self.convert_value(argument, array))
+        self.check(len(self.arrays))
+        check_lengths(adapter.name, met)
+        return 0
+
+    # -------------------------------------------------------------------------------------------------------- result
+
+    cdef object convert_result(self, result):
+        """Convert the arrays in a function's result to the caller's library and device. Return the result."""
+        cdef Adapter adapter = self.adapter
+        cdef Target function = adapter.target, target
+        cdef bint moves = function.device is not None
+        if not self.arrays or type(result) in _PLAIN:
+            return result
+        for made, given in self.pairs:
+            if result is made:
+                return given
+        cdef ArrayType found = type_row(type(result))
+        if found is None:
+            found = array_type(result)
+        if found is None and issubclass(type(result), _CONTAINERS):
+            return self.convert_results(result)
+        if found is None or found.refused:
+            return result
+        if self.target is None:
+            if not self.has_foreign and found.owner == function.library and not moves:
+                return result      # all arguments were passed unchanged, too
+            self.target = self.find_target(False)
+        target = self.target
+        if target.library == "numpy" and issubclass(type(result), numpy.ndarray):
+            return result
+        if found.owner == target.library and target.is_of_library() and (not moves or device_of(result) == target.device):
+            return result      # with the labels that the function has set
+        try:
+            return self.convert_array(result, target, found, moves)
+        except _REFUSALS as error:
+            hint = f". In this message, x is the value that {adapter.name} returns. Convert this value inside {adapter.name}"
+            hint = _ALLOW_COPIES if adapter.helps_copy(error, result, target.library) else hint
+            raise adapter.error_at(error, "the result", "" if isinstance(error, PlaceError) else hint) from error
+
+    cdef object convert_results(self, result):
+        """Convert the items of a container."""
+        items = list(result.items()) if issubclass(type(result), dict) else list(enumerate(result))
+        changed = {}
+        for index, item in items:
+            made = self.convert_result(item)
+            if made is not item:
+                changed[index] = made
+        return replace_items(result, changed) if changed else result
+
+    cdef object convert_array(self, result, Target target, ArrayType found, bint moves):
+        """Convert an array to the library of a target.
+
+        - Names of columns in the result take precedence over names in the array that determines the target.
+        - If the library lacks 0-d arrays, a 0-d result becomes a NumPy scalar.
+        - If the library lacks sparse arrays, a sparse result becomes a SciPy array.
+        """
+        copy, labels, model = self.adapter.copy, self.adapter.labels, target.model
+        if found.sparse is not None:
+            target = target if target.library in _WITH_SPARSE else _NUMPY
+            return target.convert(result, target.library, copy, move=moves, advice=_MOVE_TO_HOST)
+        has_labels = target.nests or target.model_type is not None and target.model_type.has_maker
+        if not has_labels:
+            return target.convert_imported(
+                result, None, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
+        if target.nests and getattr(result, "ndim", None) == 0:
+            return as_numpy(result)[()]
+        names = get_names(result)
+        if target.library in ("pandas", "xarray"):
+            same = labels and shape_of(result) == shape_of(model)
+            named = target.library == "pandas" and (
+                isinstance(names, list)
+                or (labels and names is not None)
+                or (found.library in NESTING and not hooks.nested.has_numbers(hooks.nested.asnested(result)))
+            )
+            if not same and not named:
+                inner = library_of_type(type(model.data)) if label_kind(type(model)) in ("coords", "dims") else None
+                target = Target(inner or "numpy", None, target.device)
+                return target.convert(result, target.library, copy, move=moves, advice=_MOVE_TO_HOST)
+        elif target.library in ("arrow", "polars", "awkward"):
+            result = with_index_columns(result)
+            names = get_names(result)
+        made = target.convert(result, target.library, copy, labels=labels, move=moves, advice=_MOVE_TO_HOST)
+        if target.library == "pandas":
+            made = with_types_of(made, model)
+            if labels and len(made) == len(model) and hasattr(model, "index"):
+                made.index = model.index
+        return made if names is None else rename(made, names, model)
+
+
+cdef Call new_call(Adapter adapter):
+    cdef Call call = Call.__new__(Call)
+    call.adapter, call.arrays, call.pairs = adapter, [], []
+    return call
+
+
+cdef int set_argument(list given, dict keywords, place, value) except -1:
+    """Set a positional argument by its index, or a keyword argument by its name."""
+    if type(place) is str:
+        keywords[place] = value
+    else:
+        given[place] = value
+    return 0
+
+
+cdef bint is_view(array, given) except -1:
+    """Return whether an array has the memory of the object that it was converted from."""
+    source = array_of(given)
+    return source is not None and (not source.size or source.ptr == asarray(array).ptr)
+
+
+cdef int protect_copy(made, given, Descriptor array) except -1:
+    """Make a copy of an argument read-only, so that no write to it is lost. `array` is the imported argument, or None."""
+    if array is not None and type(made) is numpy.ndarray and cnp.PyArray_DATA(<cnp.ndarray> made) == array.data_:
+        return 0
+    memory = made.data if hasattr(made, "dims") and hasattr(made, "data") and not hasattr(made, "flags") else made
+    flags = getattr(memory, "flags", None)
+    if made is given or flags is None or not flags.writeable:
+        return 0
+    source = array_of(given)
+    if source is None or (source.size and source.ptr != asarray(memory).ptr):
+        flags.writeable = False
+    return 0
+
+
+cdef bint lacks_values(obj) except -1:
+    """Return whether numbers are missing in an object."""
+    try:
+        x = hooks.nested.asnested(obj)
+        return hooks.nested.has_numbers(x) and hooks.nested.has_missing(x)
+    except PASSES_ON:
+        raise
+    except Exception:
+        return False
+
+
+# ---------------------------------------------------------------------------------------------------------- containers
+
+
+cdef dict find_arrays(str key, container):
+    """Return the arrays in a list, tuple or dict, by index or key. `key` is the name of the argument."""
+    cdef dict found = {}
+    cdef ArrayType kind
+    for index, item in container.items() if issubclass(type(container), dict) else enumerate(container):
+        kind = None if type(item) in _PLAIN else array_type(item)
+        if kind is not None:
+            found[index] = new_argument(f"{key}[{index!r}]", item, kind, key == "out")
+    return found
+
+
+cdef bint are_numbers(values) except -1:
+    """Return whether all elements of a sequence, and of sequences in it, are numbers or None. One number must exist."""
+    kinds = set(map(type, values))
+    if not kinds:
+        return True
+    if any([issubclass(kind, (list, tuple)) for kind in kinds]):
+        lists = [value for value in values if value is not None]
+        return all([issubclass(type(value), (list, tuple)) and are_numbers(value) for value in lists])
+    return kinds != {type(None)} and all([issubclass(kind, _NUMBERS) for kind in kinds])
+
+
+cdef tuple _NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_, type(None))
+
+
+cdef object replace_items(container, dict made):
+    """Return a copy of a container with the items in `made`, or a dict if a mapping cannot be copied or changed."""
+    cls = type(container)
+    if issubclass(cls, tuple):
+        parts = [made.get(index, item) for index, item in enumerate(container)]
+        return cls(parts) if hasattr(cls, "n_sequence_fields") else tuple.__new__(cls, parts)      # torch.return_types.sort
+    try:
+        copied = shallow_copy(container)
+        for index, item in made.items():
+            copied[index] = item
+    except PASSES_ON:
+        raise
+    except Exception:
+        copied = {**container, **made} if issubclass(cls, dict) else [made.get(k, v) for k, v in enumerate(container)]
+    return copied
+
+
+# ------------------------------------------------------------------------------------------------------------ requests
+
+
+cdef int check_lengths(str name, list arrays) except -1:
+    """Raise ValueError if a letter denotes different lengths in two arrays."""
+    cdef dict lengths = {}
+    for parameter, array in arrays if len(arrays) > 1 else ():
+        if not hasattr(parameter.request, "lengths"):
+            continue
+        for letter, length in parameter.request.lengths(array).items():
+            other, first = lengths.setdefault(letter, (length, parameter.key))
+            if other != length:
+                raise ValueError(
+                    f"{name}: {letter} is {other} in {first}, and {length} in {parameter.key}; accepted: equal lengths"
+                )
+    return 0

@@ -1,0 +1,40 @@
+from arrayhub._core.descriptor cimport Descriptor
+from arrayhub.libraries.known cimport Library
+
+
+cdef class ArrayType:
+    """What the type of an array determines."""
+    cdef readonly str library      # name that `convert` uses; "numpy" for arrays of unknown libraries
+    cdef readonly str owner        # the library whose functions accept the arrays unchanged, or None
+    cdef readonly str sparse       # the library of sparse arrays, or None
+    cdef readonly bint wraps       # whether the library is that of a wrapped array
+    cdef readonly bint refused     # whether `asarray` refuses all arrays of the type
+    cdef readonly bint host        # whether the arrays are always in host memory
+    cdef readonly bint has_maker            # whether `containers` makes instances of the type
+    cdef readonly bint may_be_sparse        # whether some instances are sparse, as torch's tensors
+
+    cdef tuple fields(self)
+
+
+cdef class Target:
+    """Library, class, device and model that an object is converted to."""
+    cdef readonly str library      # name that `convert` uses
+    cdef readonly object cls       # class of the result; None for the class that `convert` returns for the library
+    cdef readonly object device    # Device of the memory; None leaves the memory where it is
+    cdef readonly object model     # the array whose labels, element type, kind of memory and metadata are used, or None
+    cdef readonly ArrayType model_type
+    cdef bint nests, host_only     # whether arrays of the library can be nested, and are always in host memory
+    cdef Library exporter          # the compiled export to the library, or None
+
+    cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1
+    cdef object convert_imported(self, obj, Descriptor array, str call, copy, dtype, bint labels, missing, bint move,
+                                 str advice)
+    cdef object _export(self, given, Descriptor array, cls, copy, device, missing)
+    cdef bint _takes_model(self) except -1
+    cdef bint is_of_library(self) noexcept
+
+
+cdef ArrayType type_row(type cls)
+cpdef ArrayType array_type(obj)
+cdef Descriptor import_or_none(obj)
+cpdef Target target_like(model, ArrayType found, Descriptor array=*)
