@@ -411,7 +411,7 @@ cdef class Call:
         made = target.convert(result, target.library, copy, labels=labels, move=moves, advice=_MOVE_TO_HOST)
         if target.library == "pandas":
             made = with_types_of(made, model)
-            if labels and len(made) == len(model) and hasattr(model, "index"):
+            if labels and len(made) == len(model) and made.index is not getattr(model, "index", made.index):
                 made.index = model.index
         return made if names is None else rename(made, names, model)
 

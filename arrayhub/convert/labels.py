@@ -101,7 +101,7 @@ def with_labels(made: Any, model: Any, source: Any = None) -> Any:
         return _with_coords(made, model, kind)
     own = get_names(model)
     if kind in ("frame", "series"):
-        made = made.copy(deep=False)
+        made = made.copy(deep=False) if made is source else made
         if hasattr(model, "index"):
             made.index = model.index
         if kind == "series":
@@ -125,13 +125,20 @@ def with_names_of(made: Any, source: Any) -> Any:
     return made if names is None else rename(made, names)
 
 
+def with_coords(data: Any, model: Any) -> Any:
+    """Return a DataArray of `data` with the dims, coords and name of `model`, which has the same shape."""
+    made = model.copy(deep=False, data=data)
+    made.attrs, made.encoding = {}, {}
+    return made
+
+
 def _with_coords(made: Any, model: Any, kind: str) -> Any:
     """Return an object of xarray with the dims, coords and name of `model`, which has the same shape."""
-    xarray = sys.modules["xarray"]
     if kind == "dims":
         return type(model)(model.dims, made.data)
     if kind == "coords":
-        return xarray.DataArray(made.data, coords=model.coords, dims=model.dims, name=model.name)
+        return with_coords(made.data, model)
+    xarray = sys.modules["xarray"]
     dims = {name: model[name].dims for name in made if name in model and model[name].shape == made[name].shape}
     variables = {name: (dims.get(name, made[name].dims), made[name].data) for name in made}
     return xarray.Dataset(variables, coords={key: value for key, value in model.coords.items() if key not in variables})

@@ -31,6 +31,7 @@ cdef class Target:
                                  str advice)
     cdef object _export(self, given, Descriptor array, cls, copy, device, missing)
     cdef bint _takes_model(self) except -1
+    cdef str _inner(self)
     cdef bint is_of_library(self) noexcept
 
 

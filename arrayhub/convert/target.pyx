@@ -31,7 +31,7 @@ from arrayhub.array.casting import cast_checked
 from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
 from arrayhub.convert.functions import asarray, convert, convert_by_emit, narrow_for_jax, protocols_of_type
-from arrayhub.convert.labels import get_names, label_kind, shape_of, with_labels, with_names_of
+from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_labels, with_names_of
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
@@ -124,6 +124,8 @@ cdef class Target:
         cdef bint is_own = found is not None and found.owner == self.library and given is obj and copy is not True
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
+                if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):
+                    return with_coords(convert(given, self._inner(), copy=copy, missing=missing), self.model)
                 made = self._wrap(given, copy, missing)
             elif is_own and missing is None and (self.library != "arrow" if cls is None else issubclass(type(obj), cls)):
                 made = obj      # tensors of arrow become columns
@@ -174,9 +176,13 @@ cdef class Target:
         sparse_class = cls if sparse_library(cls) is not None else None
         return hooks.sparse.convert_like(call, obj, self.library, self.device, copy, dtype, device, sparse_class)
 
+    cdef str _inner(self):
+        """Return the library of the data of the model, which belongs to xarray."""
+        return library_of_type(type(self.model.data)) or "numpy"
+
     def _wrap(self, obj, copy, missing):
         """Return `obj` as an object of xarray. Its data belongs to the library of the data of the model."""
-        library = library_of_type(type(self.model.data)) or "numpy"
+        library = self._inner()
         made = convert(obj, "xarray", copy=copy, missing=missing) if library == "numpy" else None
         if made is None:
             data = convert(obj, library, copy=copy, missing=missing)
