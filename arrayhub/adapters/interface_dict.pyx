@@ -744,7 +744,7 @@ cdef list record_descr(Descriptor a, object dtype):
     dtype does not have a PEP 3118 format. Raise AttributeError for a dtype with padding and without a format, so that NumPy
     calls ``__array__``, which returns the correct dtype.
     """
-    from arrayhub.adapters.format_writer import write_format
+    from arrayhub.adapters.format_language import write_format
 
     if dtypes.has_user_types(dtype):
         raise emit_error(a, "__array_interface__")
