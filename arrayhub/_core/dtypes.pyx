@@ -291,7 +291,8 @@ def read_format_by_numpy(str format not None):
     cdef bytes text = format.encode()
     cdef Py_buffer view
     memset(&view, 0, sizeof(Py_buffer))
-    view.buf = view.format = text
+    view.format = text
+    view.buf = <void*> view.format
     view.readonly = True
     return np.asarray(PyMemoryView_FromBuffer(&view)).dtype
 
