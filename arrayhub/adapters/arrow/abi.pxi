@@ -1,6 +1,9 @@
 """Structs of Arrow's C data, C stream and C device data interfaces, copied from their specifications."""
 
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport strcmp
 
 cdef extern from *:
     """
@@ -67,3 +70,41 @@ cdef struct ArrowDeviceArrayStream:
     const char* (*get_last_error)(ArrowDeviceArrayStream*) noexcept nogil
     void (*release)(ArrowDeviceArrayStream*) noexcept nogil
     void* private_data
+
+
+cdef object new_capsule(size_t size, const char* name):
+    """Return a capsule with a struct of zeros. The destructor of the capsule releases the struct unless it was moved."""
+    cdef void* held = PyMem_RawCalloc(1, size)
+    if held == NULL:
+        raise MemoryError
+    try:
+        return PyCapsule_New(held, name, _drop_capsule)
+    except BaseException:
+        PyMem_RawFree(held)
+        raise
+
+
+cdef void _drop_capsule(object capsule) noexcept:
+    cdef const char* name = PyCapsule_GetName(capsule)
+    cdef void* held = PyCapsule_GetPointer(capsule, name)
+    if strcmp(name, SCHEMA_NAME) == 0:
+        release_struct(<ArrowSchema*> held)
+    elif strcmp(name, STREAM_NAME) == 0:
+        release_struct(<ArrowArrayStream*> held)
+    elif strcmp(name, DEVICE_STREAM_NAME) == 0:
+        release_struct(<ArrowDeviceArrayStream*> held)
+    else:      # a device array starts with its array
+        release_struct(<ArrowArray*> held)
+    PyMem_RawFree(held)
+
+
+ctypedef fused Releasable:
+    ArrowSchema
+    ArrowArray
+    ArrowArrayStream
+    ArrowDeviceArrayStream
+
+
+cdef inline void release_struct(Releasable* held) noexcept:
+    if held.release != NULL:
+        held.release(held)

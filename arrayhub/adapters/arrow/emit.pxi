@@ -5,7 +5,6 @@ import numpy as np
 cimport numpy as cnp
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.object cimport PyObject
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 
@@ -352,37 +351,3 @@ cdef int wait_for_host(Descriptor a, void* argument) except -1:
     if not host_readable(a):
         raise BufferError(unreadable("Arrow", device_name(a), call="use __arrow_c_device_array__, or call x.to_host()"))
     return host_ready(a)
-
-
-cdef void _drop_array_capsule(object capsule) noexcept:
-    cdef ArrowArray* array = <ArrowArray*> PyCapsule_GetPointer(capsule, ARRAY_NAME)
-    if array.release != NULL:
-        array.release(array)
-    PyMem_RawFree(array)
-
-
-cdef tuple emit(object node, object requested_schema):
-    """Wait for the producer, and return the schema and array capsules of a Descriptor or Tree in host-readable memory.
-
-    Raises
-    ------
-    BufferError
-        The host cannot read the memory, Arrow cannot represent the type, or an array of a nested node is not compact.
-    InterfaceError
-        Offsets, sizes, views or indices are out of range.
-    """
-    cdef int form = requested_form(requested_schema)
-    cdef ArrowArray* array
-    node = compact(exportable(node, form), form)
-    ready_for_host(node)
-    schema = schema_capsule(node, form)
-    array = <ArrowArray*> PyMem_RawCalloc(1, sizeof(ArrowArray))
-    if array == NULL:
-        raise MemoryError
-    try:
-        capsule = PyCapsule_New(array, ARRAY_NAME, _drop_array_capsule)
-    except BaseException:
-        PyMem_RawFree(array)
-        raise
-    fill_root_array(array, node, form)
-    return (schema, capsule)

@@ -3,13 +3,12 @@
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.object cimport PyObject
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, drop_reference, put_aside, put_back
-from arrayhub._core.tree cimport ANY, CHUNKS, MAX_DEPTH, Tree, has
+from arrayhub._core.tree cimport ANY, CHUNKS, Tree, has
 
 from arrayhub._core.errors import Refusal, interface_error
 
@@ -100,9 +99,8 @@ cdef int read_schema(Source* source, ArrowSchema* out) except -1:
     if code != 0:
         out.release = NULL       # the struct is undefined after an error
     check_code(source, code, "get_schema")
-    if out.release == NULL:
-        raise released_error("ArrowSchema")
-    return 0
+    cdef int nodes = 0
+    return check_schema(out, "ArrowSchema", 0, &nodes)
 
 
 cdef int check_functions(str struct, bint get_schema, bint get_next) except -1:
@@ -151,34 +149,15 @@ cdef int check_code(Source* source, int code, str function) except -1:
 
 cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
     """Create an empty array of a schema's type, for a stream without chunks."""
-    cdef int64_t nodes = 1
-    return make_empty_node(out, schema, 0, &nodes)
-
-
-cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_t* nodes) except -1:
-    """Create one empty node. `nodes` counts all nodes, to limit their number if a hostile schema repeats a child."""
     cdef int64_t k
-    if schema.release == NULL:
-        raise released_error("ArrowSchema")
     cdef const Format* row = find_format(schema.format)
     if row == NULL:
-        raise interface_error("Arrow", "format", None if schema.format == NULL else schema.format,
-                              "a format of the C data interface, for a stream without chunks")
-    if schema.n_children < 0:
-        raise interface_error("Arrow", "n_children", schema.n_children, "zero or more")
-    if schema.n_children <= MAX_NODES:
-        nodes[0] += schema.n_children + (schema.dictionary != NULL)
-    if depth > MAX_DEPTH or schema.n_children > MAX_NODES or nodes[0] > MAX_NODES:
-        raise too_many_nodes("the schema")
+        raise format_error(schema)
     cdef int buffers = 0 if row.kind == REFUSED else buffers_of(row)
     new_body(out, None, 3 if buffers == ANY else buffers, schema.n_children, schema.dictionary != NULL)
     for k in range(schema.n_children):
-        if schema.children == NULL or schema.children[k] == NULL:
-            raise interface_error("Arrow", f"children[{k}]", None, "a pointer to a child")
-        make_empty_node(out.children[k], schema.children[k], depth + 1, nodes)
-    if schema.dictionary != NULL:
-        make_empty_node(out.dictionary, schema.dictionary, depth + 1, nodes)
-    return 0
+        make_empty(out.children[k], schema.children[k])
+    return 0 if schema.dictionary == NULL else make_empty(out.dictionary, schema.dictionary)
 
 
 # ------------------------------------------------------------------------------------------------------------- export
@@ -302,73 +281,30 @@ cdef void _release_device_stream(ArrowDeviceArrayStream* stream) noexcept nogil:
         drop_exported(<Exported*> stream.private_data)
 
 
-cdef void _drop_stream_capsule(object capsule) noexcept:
-    cdef ArrowArrayStream* stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, STREAM_NAME)
-    if stream.release != NULL:
-        stream.release(stream)
-    PyMem_RawFree(stream)
-
-
-cdef void _drop_device_stream_capsule(object capsule) noexcept:
-    cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> PyCapsule_GetPointer(capsule, DEVICE_STREAM_NAME)
-    if stream.release != NULL:
-        stream.release(stream)
-    PyMem_RawFree(stream)
-
-
-cdef void* new_stream(size_t size, object node, int form, Exported** exported) except NULL:
-    """Allocate the struct of a stream and its private data."""
-    cdef void* stream = PyMem_RawCalloc(1, size)
-    exported[0] = <Exported*> PyMem_RawCalloc(1, sizeof(Exported))
-    if stream == NULL or exported[0] == NULL:
-        PyMem_RawFree(stream)
-        PyMem_RawFree(exported[0])
+cdef Exported* new_exported(object node, int form) except NULL:
+    cdef Exported* exported = <Exported*> PyMem_RawCalloc(1, sizeof(Exported))
+    if exported == NULL:
         raise MemoryError
     Py_INCREF(node)
-    exported[0].node = <PyObject*> node
-    exported[0].form = form
-    return stream
+    exported.node = <PyObject*> node
+    exported.form = form
+    return exported
 
 
-cdef object emit_stream(object node, object requested_schema):
-    """Return a capsule with a stream of the chunks of a node."""
-    cdef int form = requested_form(requested_schema)
-    cdef Exported* exported
-    cdef ArrowArrayStream* stream
-    node = compact(exportable(node, form), form)
-    ready_for_host(node)
-    stream = <ArrowArrayStream*> new_stream(sizeof(ArrowArrayStream), node, form, &exported)
+cdef int fill_stream(ArrowArrayStream* stream, object node, int form) except -1:
+    stream.private_data = new_exported(node, form)
     stream.get_schema = _stream_schema
     stream.get_next = _stream_next
     stream.get_last_error = _stream_error
     stream.release = _release_stream
-    stream.private_data = exported
-    try:
-        return PyCapsule_New(stream, STREAM_NAME, _drop_stream_capsule)
-    except BaseException:
-        free_exported(exported)
-        PyMem_RawFree(stream)
-        raise
+    return 0
 
 
-cdef object emit_device_stream(object node, object requested_schema, dict keywords):
-    """Return a capsule with a device stream of the chunks of a node. Pending work is handled as in `emit_device`."""
-    cdef int form = requested_form(requested_schema)
-    cdef Exported* exported
-    cdef ArrowDeviceArrayStream* stream
-    refuse_keywords("__arrow_c_device_stream__", keywords)
-    node = compact(exportable(node, form), form)
-    ready_on_device(node)
-    stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, form, &exported)
+cdef int fill_device_stream(ArrowDeviceArrayStream* stream, object node, int form) except -1:
+    stream.private_data = new_exported(node, form)
     stream.device_type = exported_device_of_node(node).device_type
     stream.get_schema = _device_stream_schema
     stream.get_next = _device_stream_next
     stream.get_last_error = _device_stream_error
     stream.release = _release_device_stream
-    stream.private_data = exported
-    try:
-        return PyCapsule_New(stream, DEVICE_STREAM_NAME, _drop_device_stream_capsule)
-    except BaseException:
-        free_exported(exported)
-        PyMem_RawFree(stream)
-        raise
+    return 0
