@@ -76,7 +76,7 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream
 from arrayhub.runtimes.sycl cimport NAME
 
 from arrayhub._core.descriptor import IN_MESSAGES
-from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, InterfaceError, interface_error, unreadable
+from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, interface_error, unreadable
 
 # ------------------------------------------------------------------------------------------------------------------------- keys
 

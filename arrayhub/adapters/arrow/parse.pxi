@@ -475,7 +475,8 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
     return 0
 
 
-cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length) except -1:
+cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first,
+                       Py_ssize_t length) except -1:
     """Set the children of a struct or of an opaque node. Field names may repeat.
 
     The offset of a struct or a sparse union also applies to its children. If `length` is -1, children keep their own length.

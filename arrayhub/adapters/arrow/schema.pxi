@@ -18,7 +18,6 @@ from arrayhub._core.descriptor cimport (
     get_dtype,
     host_readable,
     kDLCUDAManaged,
-    reshape,
     shape_tuple,
     stride_tuple,
 )
