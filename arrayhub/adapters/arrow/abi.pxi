@@ -71,6 +71,16 @@ cdef struct ArrowDeviceArrayStream:
     void (*release)(ArrowDeviceArrayStream*) noexcept nogil
     void* private_data
 
+ctypedef fused Stream:
+    ArrowArrayStream
+    ArrowDeviceArrayStream
+
+ctypedef fused Releasable:
+    ArrowSchema
+    ArrowArray
+    ArrowArrayStream
+    ArrowDeviceArrayStream
+
 
 cdef object new_capsule(size_t size, const char* name):
     """Return a capsule with a struct of zeros. The destructor of the capsule releases the struct unless it was moved."""
@@ -96,13 +106,6 @@ cdef void _drop_capsule(object capsule) noexcept:
     else:      # a device array starts with its array
         release_struct(<ArrowArray*> held)
     PyMem_RawFree(held)
-
-
-ctypedef fused Releasable:
-    ArrowSchema
-    ArrowArray
-    ArrowArrayStream
-    ArrowDeviceArrayStream
 
 
 cdef inline void release_struct(Releasable* held) noexcept:

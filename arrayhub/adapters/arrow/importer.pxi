@@ -267,12 +267,17 @@ cdef list import_chunks(object obj, Check check):
     """
     cdef Import owner, first
     cdef list owners, chunks = []
+    cdef void* found
     if isinstance(obj, Descriptor):
         return None
     if hasattr(type(obj), "__arrow_c_device_stream__"):
-        owners = import_device_stream(obj, check)
+        capsule = obj.__arrow_c_device_stream__()
+        found = pointer_in(capsule, DEVICE_STREAM_NAME, "__arrow_c_device_stream__()")
+        owners = read_stream(<ArrowDeviceArrayStream*> found, check, obj)
     elif hasattr(type(obj), "__arrow_c_stream__"):
-        owners = import_stream(obj, check)
+        capsule = obj.__arrow_c_stream__()
+        found = pointer_in(capsule, STREAM_NAME, "__arrow_c_stream__()")
+        owners = read_stream(<ArrowArrayStream*> found, check, obj)
     else:
         return None
     first = <Import> owners[0]

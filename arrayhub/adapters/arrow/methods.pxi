@@ -42,7 +42,7 @@ cdef object emit(object node, int what, int form):
         return capsule
     if what == DEVICE_STREAM:
         capsule = new_capsule(sizeof(ArrowDeviceArrayStream), DEVICE_STREAM_NAME)
-        fill_device_stream(<ArrowDeviceArrayStream*> PyCapsule_GetPointer(capsule, DEVICE_STREAM_NAME), node, form)
+        fill_stream(<ArrowDeviceArrayStream*> PyCapsule_GetPointer(capsule, DEVICE_STREAM_NAME), node, form)
         return capsule
     schema = schema_capsule(node, form)
     if what == ARRAY:
