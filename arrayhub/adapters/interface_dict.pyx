@@ -474,6 +474,22 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     return a
 
 
+# Returns the array that the entries of the dict `interface` of `obj` describe. Unless `dtype` is None, it replaces the element
+# type of the dict.
+ctypedef Descriptor (*Describe)(object obj, object interface, const Entries* entries, object dtype)
+
+
+cdef Descriptor parse_dict(object interface, int protocol, Describe describe_entries, object obj, object dtype):
+    """Read an interface dict once, and return the array that `describe_entries` makes of its values."""
+    cdef Entries entries
+    begin(&entries)
+    try:
+        read(interface, protocol, &entries)
+        return describe_entries(obj, interface, &entries, dtype)
+    finally:
+        release_values(&entries)
+
+
 cdef int set_pointer(Descriptor a, object data) except -1:
     """Read ``data`` as the pair (address, read-only)."""
     if not isinstance(data, tuple) or len(<tuple> data) != 2:
@@ -596,19 +612,7 @@ cdef Descriptor parse_array_interface_as(object obj, object dtype):
     interface = getattr(obj, "__array_interface__", None)
     if interface is None:
         return None
-    cdef Entries entries
-    cdef Descriptor a
-    cdef bint copied
-    begin(&entries)
-    try:
-        read(interface, ARRAY_INTERFACE, &entries)
-        copied = is_temporary(obj, <PyObject*> interface, entries.values[<int> DATA])
-        a = described_array_interface(obj, &entries, dtype)
-    finally:
-        release_values(&entries)
-    if copied:
-        a.flags_ |= COPIED
-    return a
+    return parse_dict(interface, ARRAY_INTERFACE, describe_host_entries, obj, dtype)
 
 
 cdef bint is_temporary(object obj, PyObject* interface, PyObject* data) except -1:
@@ -635,9 +639,11 @@ cdef bint refers_to(object obj, object held) except -1:
     return False
 
 
-cdef Descriptor described_array_interface(object obj, const Entries* entries, object dtype):
-    """Return the array that the entries of an interface dict describe."""
+cdef Descriptor describe_host_entries(object obj, object interface, const Entries* entries, object dtype):
+    cdef bint copied = is_temporary(obj, <PyObject*> interface, entries.values[<int> DATA])
     cdef Descriptor a = new_from_dict(entries, ARRAY_INTERFACE, dtype)
+    if copied:
+        a.flags_ |= COPIED
     data = entry(entries, DATA)
     offset = entry(entries, OFFSET)
     a.device_ = DLDevice(kDLCPU, 0)
@@ -978,17 +984,10 @@ cdef Descriptor parse_cuda_array(object obj, object stream):
 
 cdef Descriptor parse_cuda_array_as(object interface, object obj, object dtype):
     """Import an interface dict. Unless `dtype` is None, it replaces the element type of the dict."""
-    cdef Entries entries
-    begin(&entries)
-    try:
-        read(interface, CUDA_DICT, &entries)
-        return described_cuda_array(obj, &entries, dtype)
-    finally:
-        release_values(&entries)
+    return parse_dict(interface, CUDA_DICT, describe_cuda_entries, obj, dtype)
 
 
-cdef Descriptor described_cuda_array(object obj, const Entries* entries, object dtype):
-    """Return the array that the entries of an interface dict describe."""
+cdef Descriptor describe_cuda_entries(object obj, object interface, const Entries* entries, object dtype):
     cdef Descriptor a = new_from_dict(entries, CUDA_DICT, dtype)
     if a.typenum_ == cnp.NPY_VOID and get_dtype(a).names is None:
         # numba's device arrays omit `descr`, without which the fields of records are unknown (numba 0.66).
@@ -1089,20 +1088,11 @@ cdef Descriptor parse_sycl_usm(object obj, object stream):
         A key is missing, a value is invalid, has the wrong type or contradicts another value, or the pointer is not USM of
         this context.
     """
-    cdef Entries entries
     interface = getattr(obj, NAME, None)
-    if interface is None:
-        return None
-    begin(&entries)
-    try:
-        read(interface, SYCL_DICT, &entries)
-        return described_sycl_usm(obj, &entries)
-    finally:
-        release_values(&entries)
+    return None if interface is None else parse_dict(interface, SYCL_DICT, describe_sycl_entries, obj, None)
 
 
-cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
-    """Return the array that the entries of an interface dict describe."""
+cdef Descriptor describe_sycl_entries(object obj, object interface, const Entries* entries, object dtype):
     cdef Py_ssize_t distance
     cdef Descriptor a = new_from_dict(entries, SYCL_DICT, None)
     data = entry(entries, DATA)

@@ -2,7 +2,6 @@
 
 cimport cython
 
-from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from arrayhub._core.descriptor cimport Descriptor, host_readable, kDLCPU
 from arrayhub._core.runtime cimport device_name
@@ -30,6 +29,7 @@ cdef object emit(object node, int what, int form):
     InterfaceError
         Offsets, sizes, views or indices are out of range.
     """
+    cdef void* held
     node = exportable(node, form)
     if what == SCHEMA:
         return schema_capsule(node, form)
@@ -37,20 +37,20 @@ cdef object emit(object node, int what, int form):
     # Must precede the filling of arrays, which scans times for NaT.
     ready_for_host(node) if what == ARRAY or what == STREAM else ready_on_device(node)
     if what == STREAM:
-        capsule = new_capsule(sizeof(ArrowArrayStream), STREAM_NAME)
-        fill_stream(<ArrowArrayStream*> PyCapsule_GetPointer(capsule, STREAM_NAME), node, form)
+        capsule = new_capsule(sizeof(ArrowArrayStream), STREAM_NAME, &held)
+        fill_stream(<ArrowArrayStream*> held, node, form)
         return capsule
     if what == DEVICE_STREAM:
-        capsule = new_capsule(sizeof(ArrowDeviceArrayStream), DEVICE_STREAM_NAME)
-        fill_stream(<ArrowDeviceArrayStream*> PyCapsule_GetPointer(capsule, DEVICE_STREAM_NAME), node, form)
+        capsule = new_capsule(sizeof(ArrowDeviceArrayStream), DEVICE_STREAM_NAME, &held)
+        fill_stream(<ArrowDeviceArrayStream*> held, node, form)
         return capsule
     schema = schema_capsule(node, form)
     if what == ARRAY:
-        capsule = new_capsule(sizeof(ArrowArray), ARRAY_NAME)
-        fill_root_array(<ArrowArray*> PyCapsule_GetPointer(capsule, ARRAY_NAME), node, form)
+        capsule = new_capsule(sizeof(ArrowArray), ARRAY_NAME, &held)
+        fill_root_array(<ArrowArray*> held, node, form)
     else:
-        capsule = new_capsule(sizeof(ArrowDeviceArray), DEVICE_NAME)
-        fill_device_array(<ArrowDeviceArray*> PyCapsule_GetPointer(capsule, DEVICE_NAME), node, form)
+        capsule = new_capsule(sizeof(ArrowDeviceArray), DEVICE_NAME, &held)
+        fill_device_array(<ArrowDeviceArray*> held, node, form)
     return schema, capsule
 
 
@@ -94,6 +94,15 @@ cdef object as_producer(str method, object exported):
     return type("Producer", (), {method: lambda self, requested_schema=None: exported})()
 
 
+cdef int check_keywords(int what, dict keywords) except -1:
+    for name, value in keywords.items():
+        if what != DEVICE_ARRAY and what != DEVICE_STREAM:
+            raise TypeError(f"{_ATTRIBUTES[what]}: unknown keyword {name}; accepted: requested_schema")
+        if value is not None:
+            raise NotImplementedError(f"{_ATTRIBUTES[what]}: keyword {name} is {show(value)}; accepted: None. Omit the keyword")
+    return 0
+
+
 @cython.final
 cdef class Export:
     """Bound method of an Arrow interface, created by `bind_export` on access."""
@@ -106,16 +115,12 @@ cdef class Export:
     def __call__(self, requested_schema=None, **keywords):
         if self.node is None:
             raise TypeError("Export: the object was created by __new__ without an array; use x.__arrow_c_array__")
-        method = _ATTRIBUTES[self.what]
-        for name, value in keywords.items():
-            if self.what != DEVICE_ARRAY and self.what != DEVICE_STREAM:
-                raise TypeError(f"{method}: unknown keyword {name}; accepted: requested_schema")
-            if value is not None:
-                raise NotImplementedError(f"{method}: keyword {name} is {show(value)}; accepted: None. Omit the keyword")
+        if keywords:
+            check_keywords(self.what, keywords)
         if requested_schema is None:
             return emit(self.node, self.what, 0)
         if self.what == SCHEMA:
-            raise TypeError(f"{method} takes no arguments")
+            raise TypeError("__arrow_c_schema__ takes no arguments")
         return emit_requested(self.node, self.what, requested_schema)
 
     def __repr__(self):

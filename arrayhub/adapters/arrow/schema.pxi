@@ -465,6 +465,7 @@ cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
 
 
 cdef object schema_capsule(object node, int form):
-    capsule = new_capsule(sizeof(ArrowSchema), SCHEMA_NAME)
-    fill_root_schema(<ArrowSchema*> PyCapsule_GetPointer(capsule, SCHEMA_NAME), node, form)
+    cdef void* held
+    capsule = new_capsule(sizeof(ArrowSchema), SCHEMA_NAME, &held)
+    fill_root_schema(<ArrowSchema*> held, node, form)
     return capsule
