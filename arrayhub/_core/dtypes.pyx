@@ -9,7 +9,9 @@ import sys
 import numpy as np
 
 cimport numpy as cnp
+from cpython.memoryview cimport PyMemoryView_FromBuffer
 from cpython.object cimport PyObject
+from libc.string cimport memset
 
 from arrayhub._core.cpython.atomics cimport found, seen, set_once
 
@@ -282,6 +284,17 @@ cpdef bint is_native(object dtype) except -1:
         if not is_native(dtype.fields[name][0]):
             return False
     return True
+
+
+def read_format_by_numpy(str format not None):
+    """Return the dtype that NumPy reads from a PEP 3118 format of elements of 0 bytes."""
+    cdef bytes text = format.encode()
+    cdef Py_buffer view
+    memset(&view, 0, sizeof(Py_buffer))
+    view.format = text
+    view.buf = <void*> view.format
+    view.readonly = True
+    return np.asarray(PyMemoryView_FromBuffer(&view)).dtype
 
 
 def shares_bytes(dtype):

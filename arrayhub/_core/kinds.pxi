@@ -16,21 +16,14 @@ from arrayhub._core.errors import show
 
 # Texts of the column `refusal`. For the kinds with the property NUMBERS or FOREIGN, `adapters/arrow` writes the text, which
 # depends on the format. The texts are bytes because Cython converts bytes to `const char*`.
-cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
-cdef const char* _BINARY = b"has byte strings; call arrayhub.asnested(x)"
-cdef const char* _LENGTHS = \
-    b"has lists, which may have different lengths; call arrayhub.asnested(x), or arrayhub.asnested(x).to_dense() if all rows" \
-    b" are equally long"
-cdef const char* _ROWS = b"has fixed-size lists whose elements do not form a dense array; call arrayhub.asnested(x)"
-cdef const char* _PACKED = \
-    b"packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them"
-cdef const char* _COLUMNS = \
-    b"has columns; pass copy=True, which makes a matrix of them, or call arrayhub.asnested(x), or pass one column"
-cdef const char* _ENCODED = \
-    b"is dictionary-encoded; call arrayhub.asnested(x), or use arrayhub.asnested(x).indices, the indices as an array"
-
-cdef const char* _CHUNKS = \
-    b"has several chunks; pass copy=True, which concatenates them, or use arrayhub.asnested(x).chunks"
+cdef const char* _STRINGS = b"has strings"
+cdef const char* _BINARY = b"has byte strings"
+cdef const char* _LENGTHS = b"has lists, which may have different lengths"
+cdef const char* _ROWS = b"has fixed-size lists whose elements do not form a dense array"
+cdef const char* _PACKED = b"packs eight values into a byte; pass copy=True, which unpacks them"
+cdef const char* _COLUMNS = b"has columns; pass copy=True, which makes a matrix of them, or pass one column"
+cdef const char* _ENCODED = b"is dictionary-encoded"
+cdef const char* _CHUNKS = b"has several chunks; pass copy=True, which concatenates them"
 
 NODE_KINDS[:] = [
     #        name             properties                 buffers  children  refusal

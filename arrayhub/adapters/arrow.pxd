@@ -6,9 +6,9 @@ cdef bint is_stream(object obj) except -1
 cdef unsigned int interfaces_of(object cls) except? 0
 cpdef bint may_be_nat(Descriptor a) noexcept
 cdef DLDevice device_of_node(object node) except *
-cdef object emit_attribute(object node, int what, object conform=*)
+cdef object bind_export(object node, int what)
 
-cdef enum:      # values of `what` in `emit_attribute`
+cdef enum:      # values of `what` in `bind_export`
     SCHEMA
     ARRAY
     DEVICE_ARRAY

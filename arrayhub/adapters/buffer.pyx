@@ -361,7 +361,7 @@ cdef object described_type(object exporter, Py_buffer* view):
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
     dtype = found(_parsed, key)
     if dtype is None:
-        from arrayhub.adapters.format_reader import parse_format    # imported on first use, to keep `import arrayhub` fast
+        from arrayhub.adapters.format_language import parse_format    # imported on first use, to keep `import arrayhub` fast
 
         dtype = parse_format(key[0].decode("utf-8", "surrogateescape"), view.itemsize)
         if len(_parsed) >= REMEMBERED_FORMATS:
@@ -492,7 +492,7 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
         )
     written = found(_written, key)
     if written is None:
-        from arrayhub.adapters.format_writer import write_format
+        from arrayhub.adapters.format_language import write_format
 
         written = write_format(dtype, key[2]).encode()
         if len(_written) >= REMEMBERED_FORMATS:

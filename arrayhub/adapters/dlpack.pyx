@@ -115,6 +115,7 @@ cdef enum:
 
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
 cdef tuple KEYWORDS = ("max_version",)
+cdef tuple STREAM_KEYWORDS = ("max_version", "stream")
 cdef str METHOD = "__dlpack__"
 
 # Device types whose `data` is a driver handle instead of an address.
@@ -186,11 +187,11 @@ cdef Descriptor parse(object obj, object stream):
         nothing = None if producer & NO_STREAM_IS_NONE else NO_STREAM
         pushed = enter_device(ordinal) if device_type == kDLCUDA else False      # torch exports only from the current device
         try:
-            capsule = request_on_stream(obj.__dlpack__, handle if ordered else nothing)
+            capsule = request(obj, True, handle if ordered else nothing)
         finally:
             leave(pushed)
     else:
-        capsule = request(obj)
+        capsule = request(obj, False, None)
     a = parse_capsule(capsule, producer & LEGACY_IS_WRITABLE != 0,
                       obj if streamed or device_type == kDLOneAPI or producer & BORROWS else None)
     if a.device_.device_type == kDLCUDAManaged:
@@ -239,38 +240,22 @@ cdef object device_error(object pair):
 cdef tuple UNKNOWN_KEYWORD = (TypeError, NotImplementedError)
 
 
-cdef object request(object obj):
-    """Call ``__dlpack__`` without a stream. The capsule is versioned if the producer supports `max_version`, else legacy."""
-    cdef PyObject* arguments[2]
-    arguments[0] = <PyObject*> obj
-    arguments[1] = <PyObject*> MAX_VERSION
-    cdef PyObject* capsule = PyObject_VectorcallMethod(METHOD, arguments, 1, KEYWORDS)
-    return request_legacy(obj) if capsule == NULL else take(capsule)
+cdef object request(object obj, bint streamed, object stream):
+    """Call ``__dlpack__``, with a stream if `streamed` is true.
 
-
-cdef object request_legacy(object obj):
-    """Call ``__dlpack__`` without keywords if the pending error shows that the producer predates DLPack 1.0.
-
-    Otherwise, raise the pending error.
+    The capsule is versioned if the producer supports `max_version`, else legacy.
     """
+    cdef PyObject* arguments[3]
+    arguments[0], arguments[1], arguments[2] = <PyObject*> obj, <PyObject*> MAX_VERSION, <PyObject*> stream
+    cdef PyObject* capsule = PyObject_VectorcallMethod(METHOD, arguments, 1, STREAM_KEYWORDS if streamed else KEYWORDS)
+    if capsule != NULL:
+        return take(capsule)
     try:
         raise_on()
     except UNKNOWN_KEYWORD as error:
         if type(error) not in UNKNOWN_KEYWORD:      # the producer's own error, such as pyarrow's ArrowTypeError
             raise
-        capsule = obj.__dlpack__()
-    return capsule
-
-
-cdef object request_on_stream(object export, object stream):
-    """Call ``__dlpack__`` for memory on a device with streams."""
-    try:
-        capsule = export(max_version=MAX_VERSION, stream=stream)
-    except UNKNOWN_KEYWORD as error:
-        if type(error) not in UNKNOWN_KEYWORD:
-            raise
-        capsule = export(stream=stream)
-    return capsule
+    return obj.__dlpack__(stream=stream) if streamed else obj.__dlpack__()
 
 
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer):

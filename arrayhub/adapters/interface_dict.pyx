@@ -76,7 +76,7 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream
 from arrayhub.runtimes.sycl cimport NAME
 
 from arrayhub._core.descriptor import IN_MESSAGES
-from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, InterfaceError, interface_error, unreadable
+from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, interface_error, unreadable
 
 # ------------------------------------------------------------------------------------------------------------------------- keys
 
@@ -254,6 +254,7 @@ _TYPESTR = r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(?:\[[0-9]{0,9}(?:[YMWDh
 _ACCEPTED_TYPESTR = (
     "a byte order '<', '>' or '|', a kind of b i u f c m M S U V, and a size that NumPy supports, as in '<f8', '<M8[ns]'"
 )
+_ACCEPTED_DESCR = "a list of (name, type) or (name, type, shape); a type is a type string or a list of fields"
 
 # Caches of parsed type strings and records. Their size is limited, because producers can use any number of different types.
 cdef dict _described = {}
@@ -353,66 +354,47 @@ cdef object fields_from_descr(object descr, object void, int protocol):
 cdef object dtype_from_descr(object descr, int protocol):
     """Return the NumPy dtype of a description: a list of (name, type) or (name, type, shape).
 
-    Unnamed void is padding, which `numpy.dtype` would convert to fields. A single entry without a name or a shape is a plain
-    type, not a record.
+    Unnamed void is padding, which `numpy.dtype` would convert to fields, but not `descr_to_dtype`. A single entry without a
+    name or a shape is a plain type, not a record.
     """
     if isinstance(descr, list) and len(descr) == 1:
         single = descr[0]
         if isinstance(single, tuple) and len(single) == 2 and single[0] == "" and isinstance(single[1], str):
             return dtype_from_typestr(single[1], protocol, "descr")
     cdef int fields = 0
-    return record_from_descr(descr, protocol, 0, &fields)
+    checked = check_fields(descr, protocol, 0, &fields)
+    try:
+        return numpy.lib.format.descr_to_dtype(checked)
+    except (TypeError, ValueError, OverflowError, MemoryError) as error:
+        raise dict_error(protocol, "descr", descr, _ACCEPTED_DESCR) from error
 
 
-cdef object record_from_descr(object descr, int protocol, int depth, int* fields):
-    """Return the structured dtype of a list of consecutive fields. `fields` counts the fields of all nested records."""
-    cdef str accepted = "a list of (name, type) or (name, type, shape); a type is a type string or a list of fields"
-    cdef list names = [], formats = [], offsets = [], titles = []
-    offset = 0
+cdef list check_fields(object descr, int protocol, int depth, int* fields):
+    """Return a copy of a list of fields with valid types, and with NumPy's default names for fields other than padding.
+
+    `fields` counts the fields of all nested records.
+    """
+    cdef list checked = []
     if not isinstance(descr, list) or depth > MAX_NESTING:
-        raise dict_error(protocol, "descr", descr, accepted)
+        raise dict_error(protocol, "descr", descr, _ACCEPTED_DESCR)
     for k, field in enumerate(list(descr)):
         if not isinstance(field, tuple) or not 2 <= len(field) <= 3:
-            raise dict_error(protocol, "descr", descr, accepted)
+            raise dict_error(protocol, "descr", descr, _ACCEPTED_DESCR)
         fields[0] += 1
         if fields[0] > MAX_FIELDS:
             raise dict_error(protocol, "descr", descr, f"at most {MAX_FIELDS} fields, including those of nested records")
-        element = field_type(field, protocol, depth, fields)
-        # A title precedes the name. A field without a name gets NumPy's default name.
-        title, name = field[0] if isinstance(field[0], tuple) and len(field[0]) == 2 else (None, field[0])
-        if name != "" or element.base.kind != "V" or element.base.names is not None:
-            names.append(f"f{k}" if name == "" else name)
-            formats.append(element)
-            offsets.append(offset)
-            titles.append(title)
-        offset += element.itemsize
-    try:
-        return numpy.dtype(
-            {"names": names, "formats": formats, "offsets": offsets, "titles": titles, "itemsize": offset}
-        )
-    except (TypeError, ValueError, OverflowError, MemoryError) as error:
-        raise dict_error(protocol, "descr", descr, f"{accepted} ({error})") from None
-
-
-cdef object field_type(object field, int protocol, int depth, int* fields):
-    """Return the type of one field, including its shape."""
-    spec = field[1]
-    if isinstance(spec, str):
-        element = dtype_from_typestr(spec, protocol, "descr, type of a field")
-    else:
-        element = record_from_descr(spec, protocol, depth + 1, fields)
-    if len(field) == 2:
-        return element
-    lengths = field[2]
-    if not isinstance(lengths, tuple):
-        raise dict_error(protocol, "descr, shape of a field", lengths, "a tuple of integers")
-    try:
-        return numpy.dtype((element, tuple([integer(lengths[k], protocol, "descr, shape of a field", k)
-                                            for k in range(len(lengths))])))
-    except InterfaceError:
-        raise
-    except (TypeError, ValueError, OverflowError, MemoryError):
-        raise dict_error(protocol, "descr, shape of a field", lengths, "lengths whose product is below 2**31 bytes") from None
+        name, spec, is_void = field[0], field[1], False
+        if isinstance(spec, str):
+            is_void = dtype_from_typestr(spec, protocol, "descr, type of a field").kind == "V"
+        else:
+            spec = check_fields(spec, protocol, depth + 1, fields)
+        shape = ()
+        if len(field) == 3:
+            if not isinstance(field[2], tuple):
+                raise dict_error(protocol, "descr, shape of a field", field[2], "a tuple of integers")
+            shape = tuple([integer(length, protocol, "descr, shape of a field", k) for k, length in enumerate(field[2])])
+        checked.append((f"f{k}" if name == "" and not is_void else name, spec, shape))
+    return checked
 
 
 cdef int check_descr(Descriptor a, object descr, int protocol) except -1:
@@ -490,6 +472,22 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
         check_descr(a, entry(entries, DESCR), protocol)
     set_strides(a, entry(entries, STRIDES), protocol, dialect)
     return a
+
+
+# Returns the array that the entries of the dict `interface` of `obj` describe. Unless `dtype` is None, it replaces the element
+# type of the dict.
+ctypedef Descriptor (*Describe)(object obj, object interface, const Entries* entries, object dtype)
+
+
+cdef Descriptor parse_dict(object interface, int protocol, Describe describe_entries, object obj, object dtype):
+    """Read an interface dict once, and return the array that `describe_entries` makes of its values."""
+    cdef Entries entries
+    begin(&entries)
+    try:
+        read(interface, protocol, &entries)
+        return describe_entries(obj, interface, &entries, dtype)
+    finally:
+        release_values(&entries)
 
 
 cdef int set_pointer(Descriptor a, object data) except -1:
@@ -614,19 +612,7 @@ cdef Descriptor parse_array_interface_as(object obj, object dtype):
     interface = getattr(obj, "__array_interface__", None)
     if interface is None:
         return None
-    cdef Entries entries
-    cdef Descriptor a
-    cdef bint copied
-    begin(&entries)
-    try:
-        read(interface, ARRAY_INTERFACE, &entries)
-        copied = is_temporary(obj, <PyObject*> interface, entries.values[<int> DATA])
-        a = described_array_interface(obj, &entries, dtype)
-    finally:
-        release_values(&entries)
-    if copied:
-        a.flags_ |= COPIED
-    return a
+    return parse_dict(interface, ARRAY_INTERFACE, describe_host_entries, obj, dtype)
 
 
 cdef bint is_temporary(object obj, PyObject* interface, PyObject* data) except -1:
@@ -653,9 +639,11 @@ cdef bint refers_to(object obj, object held) except -1:
     return False
 
 
-cdef Descriptor described_array_interface(object obj, const Entries* entries, object dtype):
-    """Return the array that the entries of an interface dict describe."""
+cdef Descriptor describe_host_entries(object obj, object interface, const Entries* entries, object dtype):
+    cdef bint copied = is_temporary(obj, <PyObject*> interface, entries.values[<int> DATA])
     cdef Descriptor a = new_from_dict(entries, ARRAY_INTERFACE, dtype)
+    if copied:
+        a.flags_ |= COPIED
     data = entry(entries, DATA)
     offset = entry(entries, OFFSET)
     a.device_ = DLDevice(kDLCPU, 0)
@@ -744,7 +732,7 @@ cdef list record_descr(Descriptor a, object dtype):
     dtype does not have a PEP 3118 format. Raise AttributeError for a dtype with padding and without a format, so that NumPy
     calls ``__array__``, which returns the correct dtype.
     """
-    from arrayhub.adapters.format_writer import write_format
+    from arrayhub.adapters.format_language import write_format
 
     if dtypes.has_user_types(dtype):
         raise emit_error(a, "__array_interface__")
@@ -996,17 +984,10 @@ cdef Descriptor parse_cuda_array(object obj, object stream):
 
 cdef Descriptor parse_cuda_array_as(object interface, object obj, object dtype):
     """Import an interface dict. Unless `dtype` is None, it replaces the element type of the dict."""
-    cdef Entries entries
-    begin(&entries)
-    try:
-        read(interface, CUDA_DICT, &entries)
-        return described_cuda_array(obj, &entries, dtype)
-    finally:
-        release_values(&entries)
+    return parse_dict(interface, CUDA_DICT, describe_cuda_entries, obj, dtype)
 
 
-cdef Descriptor described_cuda_array(object obj, const Entries* entries, object dtype):
-    """Return the array that the entries of an interface dict describe."""
+cdef Descriptor describe_cuda_entries(object obj, object interface, const Entries* entries, object dtype):
     cdef Descriptor a = new_from_dict(entries, CUDA_DICT, dtype)
     if a.typenum_ == cnp.NPY_VOID and get_dtype(a).names is None:
         # numba's device arrays omit `descr`, without which the fields of records are unknown (numba 0.66).
@@ -1107,20 +1088,11 @@ cdef Descriptor parse_sycl_usm(object obj, object stream):
         A key is missing, a value is invalid, has the wrong type or contradicts another value, or the pointer is not USM of
         this context.
     """
-    cdef Entries entries
     interface = getattr(obj, NAME, None)
-    if interface is None:
-        return None
-    begin(&entries)
-    try:
-        read(interface, SYCL_DICT, &entries)
-        return described_sycl_usm(obj, &entries)
-    finally:
-        release_values(&entries)
+    return None if interface is None else parse_dict(interface, SYCL_DICT, describe_sycl_entries, obj, None)
 
 
-cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
-    """Return the array that the entries of an interface dict describe."""
+cdef Descriptor describe_sycl_entries(object obj, object interface, const Entries* entries, object dtype):
     cdef Py_ssize_t distance
     cdef Descriptor a = new_from_dict(entries, SYCL_DICT, None)
     data = entry(entries, DATA)

@@ -1141,9 +1141,9 @@ cdef class USMArray(Descriptor):
         """usm_ndarray : array of dpnp that shares the memory. dpnp imports an object through this attribute if it exists."""
         if not self.usm_type_:
             raise AttributeError("__usm_ndarray__: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0')")
-        from arrayhub.libraries.dpctl import emit_attribute
+        from arrayhub.libraries.dpctl import bind_export
 
-        return emit_attribute(self)
+        return bind_export(self)
 
     @property
     def __gt_dims__(self):
@@ -1191,23 +1191,23 @@ cdef class USMArray(Descriptor):
 
     @property
     def __arrow_c_schema__(self):
-        return arrow.emit_attribute(self, arrow.SCHEMA)
+        return arrow.bind_export(self, arrow.SCHEMA)
 
     @property
     def __arrow_c_array__(self):
-        return arrow.emit_attribute(self, arrow.ARRAY)
+        return arrow.bind_export(self, arrow.ARRAY)
 
     @property
     def __arrow_c_device_array__(self):
-        return arrow.emit_attribute(self, arrow.DEVICE_ARRAY)
+        return arrow.bind_export(self, arrow.DEVICE_ARRAY)
 
     @property
     def __arrow_c_stream__(self):
-        return arrow.emit_attribute(self, arrow.STREAM)
+        return arrow.bind_export(self, arrow.STREAM)
 
     @property
     def __arrow_c_device_stream__(self):
-        return arrow.emit_attribute(self, arrow.DEVICE_STREAM)
+        return arrow.bind_export(self, arrow.DEVICE_STREAM)
 
     def __dlpack_device__(self):
         """Return the pair (device_type, device_id) of DLPack's DLDevice."""

@@ -267,7 +267,7 @@ cdef int get_typenum(object dtype) except -1:
     return dtype.num
 
 
-def emit_attribute(Descriptor a):
+def bind_export(Descriptor a):
     """Implement ``__usm_ndarray__``, which dpnp tries first. The attribute exists only if dpnp supports the array."""
     try:
         return emit(a)

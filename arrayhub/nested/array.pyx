@@ -524,7 +524,7 @@ cdef class NestedArray(Tree):
 
     @property
     def __arrow_c_schema__(self):
-        return arrow.emit_attribute(self, arrow.SCHEMA)
+        return arrow.bind_export(self, arrow.SCHEMA)
 
     @property
     def __arrow_array__(self):
@@ -533,31 +533,24 @@ cdef class NestedArray(Tree):
             raise AttributeError("__arrow_array__: only chunked arrays have this method; use __arrow_c_array__")
         return partial(hooks.nested.chunks_to_arrow, self)
 
-    # With the argument ``requested_schema`` of the following methods, a consumer can request int64 offsets or string views.
-
     @property
     def __arrow_c_device_array__(self):
-        return arrow.emit_attribute(self, arrow.DEVICE_ARRAY, _conformed)
+        return arrow.bind_export(self, arrow.DEVICE_ARRAY)
 
     @property
     def __arrow_c_array__(self):
-        return arrow.emit_attribute(self, arrow.ARRAY, _conformed)
+        return arrow.bind_export(self, arrow.ARRAY)
 
     @property
     def __arrow_c_stream__(self):
-        return arrow.emit_attribute(self, arrow.STREAM, _conformed)
+        return arrow.bind_export(self, arrow.STREAM)
 
     @property
     def __arrow_c_device_stream__(self):
-        return arrow.emit_attribute(self, arrow.DEVICE_STREAM, _conformed)
+        return arrow.bind_export(self, arrow.DEVICE_STREAM)
 
 
 cdef str _NO_COMPARISON = (
     "a NestedArray does not implement comparison; use x.to_list(), or another library's array from as_arrow, as_polars,"
     " as_pandas or as_awkward"
 )
-
-
-def _conformed(node, described):
-    """Conform a node to a requested schema if the host can read the node. Arrow allows a producer to ignore the request."""
-    return hooks.nested.conform(node, described) if is_on_host(node) else node

@@ -110,10 +110,6 @@ def identity(content: Any) -> Any:
     return content
 
 
-def _wide(offsets: Any) -> Any:
-    return offsets if offsets.itemsize == 8 else asarray(as_numpy(offsets).astype(np.int64))
-
-
 def with_wide_offsets(x: NestedArray) -> NestedArray:
     """Return lists with int64 offsets that start at 0, and only the referenced part of the content."""
     offsets = offsets_on_host(x)
@@ -125,33 +121,6 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
         if x.offsets.device != CPU:
             wide = wide.to_device(x.offsets.device)
     return rebuild(x, lambda content: part(content, start, stop), offsets=wide)
-
-
-def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
-    """Convert a node to a requested Arrow type as far as possible without copying its content.
-
-    If requested, int32 offsets become int64, and strings with offsets become string views. Other requests are ignored.
-
-    Parameters
-    ----------
-    node : USMArray or NestedArray
-    described : tuple
-        Arrow format string of the requested type, and a list of such tuples for its children.
-    """
-    text, children = described
-    if not isinstance(node, NestedArray):
-        return node
-    kind = kind_of(node)
-    if kind.chunks:
-        return rebuild(node, lambda chunk: conform(chunk, described))
-    if text in ("+L", "U", "Z") and kind.ends:
-        node = rebuild(node, identity, offsets=_wide(node.offsets))
-    elif text in ("vu", "vz") and kind.characters:
-        return with_views(node)
-    if kind.over_nodes and len(children) == (len(node.children) if kind.named else 1):
-        asked = iter(children)
-        return rebuild(node, lambda content: conform(content, next(asked)))
-    return node
 
 
 def for_polars(node: Any) -> Any:

@@ -7,7 +7,7 @@ from arrayhub.nested import opaque
 from arrayhub.nested.asnested import asnested, dense_copy
 from arrayhub.nested.asnested import nested_or_none as import_or_none
 from arrayhub.nested.concatenate import concatenate
-from arrayhub.nested.conform import change, conform
+from arrayhub.nested.conform import change
 from arrayhub.nested.explain import find_faults, lines_of, view_of
 from arrayhub.nested.export.arrow import chunks_to_arrow
 from arrayhub.nested.export.dense import export, for_array_method
@@ -30,7 +30,6 @@ __all__ = [
     "change",
     "chunks_to_arrow",
     "concatenate",
-    "conform",
     "deep_copy",
     "dense_copy",
     "export",

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from numpy._core._internal import _dtype_from_pep3118 as numpy_reads
 
 from arrayhub._core.errors import InterfaceError
-from arrayhub.adapters.format_reader import parse_format
-from arrayhub.adapters.format_writer import write_format
+from arrayhub.adapters.format_language import parse_format, write_format
 
 LITTLE = sys.byteorder == "little"
 FOREIGN = ">" if LITTLE else "<"
@@ -49,21 +48,14 @@ def record(names, formats, offsets, itemsize):
 # ---- Parsing: codes, sub-arrays and records ----
 
 
-@pytest.mark.parametrize("code", "?bBhHiIlLqQnNefdP")
-def test_native_sizes_equal_sizes_of_struct(code):
-    for prefix in ("", "@"):
-        assert parse_format(prefix + code, struct.calcsize(code)).itemsize == struct.calcsize(code)
-    assert parse_format("^" + code, struct.calcsize(code)) == parse_format(code, struct.calcsize(code))
-
-
 @pytest.mark.parametrize("code", "?bBhHiIlLqQefd")
-@pytest.mark.parametrize("prefix", "=<>!")
-def test_standard_sizes_equal_sizes_of_struct(prefix, code):
+@pytest.mark.parametrize("prefix", ["", *"@=<>!"])
+def test_sizes_and_byte_orders_equal_those_of_struct(prefix, code):
     size = struct.calcsize(prefix + code)
     dtype = parse_format(prefix + code, size)
     packed = struct.pack(prefix + code, 1)
     assert np.frombuffer(packed, dtype)[0] == 1
-    assert dtype.isnative == (size == 1 or prefix == "=" or (prefix == "<") == LITTLE)
+    assert dtype.isnative == (size == 1 or prefix in ("", "@", "=") or (prefix == "<") == LITTLE)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +64,7 @@ def test_standard_sizes_equal_sizes_of_struct(prefix, code):
         ("c", "S1"), ("5s", "S5"), ("s", "S1"), ("0s", "S0"), ("7w", "U7"), (">7w", ">U7"), ("Zf", "c8"),
         ("Zd", "c16"), (">Zd", ">c16"), ("F", "c8"), ("<D", "<c16"), (">F", ">c8"), ("g", "longdouble"),
         ("^g", "longdouble"), ("Zg", "clongdouble"), ("^G", "clongdouble"), ("n", "intp"), ("N", "uintp"),
-        ("P", "uintp"), ("l", "long"), ("q", "longlong"), ("5p", "V5"), ("x", "V1"), ("6x", "V6"), (" 6x\n", "V6"),
-        ("1i", "i4"),
+        ("P", "uintp"), ("l", "long"), ("q", "longlong"), ("x", "V1"), ("6x", "V6"), (" 6x\n", "V6"), ("1i", "i4"),
     ],
 )  # fmt: skip
 def test_formats_of_single_elements_are_parsed(format, expected):
@@ -86,7 +77,7 @@ def test_codes_without_a_standard_size_require_native_byte_order(code):
     native = parse_format(code, parse_size(code))
     for prefix in ("=", "<" if LITTLE else ">"):
         assert parse_format(prefix + code, native.itemsize) == native
-    with pytest.raises(InterfaceError, match="does not have the standard size that .[<>]. requires"):
+    with pytest.raises(InterfaceError, match="does not have a standard size"):
         parse_format(FOREIGN + code, native.itemsize)
 
 
@@ -226,27 +217,20 @@ def test_itemsize_that_contradicts_the_format_raises(format, itemsize):
 # ---- Invalid and unsupported formats ----
 
 
-@pytest.mark.parametrize(
-    ("format", "position"),
-    [
-        ("k", 0), ("T{i:a:k:b:}", 6), ("O", 0), ("3u", 1), ("&i", 0), ("X{}", 0), ("t", 0), ("<z", 1), ("Z", 0),
-        ("Zi", 0), ("i}", 1), ("T{", 0), ("T{T{i}", 0), ("Ti", 0), ("i:a", 1), ("i:", 1), ("i:a:b:a:", 5),
-        ("T{T{i:a:}:b:T{i:a:i:a:}:c:}", 19), ("=", 1), ("i=", 2), ("3", 1), ("(2", 2), ("(2,)i", 3), ("()i", 1),
-        ("(-1)i", 1), ("(2.5)i", 2), ("(2)", 3), ("-1i", 0), ("+1i", 0), ("2147483648i", 0), ("(1,99999999999)i", 3),
-        ("9" * 5000 + "s", 0), ("1000000000w", 10), ("\u00b2i", 0), ("\u0663i", 0), ("\u00e9", 0), ("i\0", 1),
-        ("i:a\0b:", 1), ("i:\udcff:", 1), (f"{FOREIGN}g", 1),
-    ],
-)  # fmt: skip
-def test_errors_contain_the_position_in_the_format(format, position):
-    with pytest.raises(InterfaceError) as caught:
+INVALID = [
+    "k", "T{i:a:k:b:}", "O", "3u", "&i", "X{}", "t", "<z", "Z", "Zi", "5p", "i}", "T{", "T{T{i}", "Ti", "i:a", "i:",
+    "=", "i:a:b:a:", "T{T{i:a:}:b:T{i:a:i:a:}:c:}", "i=", "3", "(2", "(2,)i", "()i", "(-1)i", "(2.5)i", "(2)", "-1i",
+    "+1i", "2147483648i", "(1,99999999999)i", "9" * 5000 + "s", "1000000000w", "\u00b2i", "\u0663i", "\u00e9", "i\0",
+    "i:a\0b:", "i:\udcff:", f"{FOREIGN}g",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", INVALID)
+def test_errors_contain_the_format_and_what_is_accepted(format):
+    with pytest.raises(InterfaceError, match="^PEP 3118 format .*accepted: ") as caught:
         parse_format(format, 4)
     message = str(caught.value)
-    assert message.startswith("PEP 3118 format ")
-    assert f"at position {position} " in message
-    assert "accepted: " in message
-    if len(format) < 150:
-        assert repr(format) in message
-    assert len(message) < 1000
+    assert len(message) < 1000 and (repr(format) in message or len(format) > 150)
 
 
 @pytest.mark.parametrize(
@@ -357,11 +341,6 @@ def test_formats_of_numpy_arrays_are_parsed_as_in_numpy(dtype, aligned):
 # ---- ctypes ----
 
 
-class Packed(ctypes.Structure):
-    _pack_ = 1
-    _fields_ = (("a", ctypes.c_byte), ("b", ctypes.c_double))
-
-
 class Whole(ctypes.Structure):
     _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_short), ("c", ctypes.c_ushort))
 
@@ -378,37 +357,11 @@ class Big(ctypes.BigEndianStructure):
     _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_short), ("c", ctypes.c_ubyte))
 
 
-class Gap(ctypes.Structure):
-    _fields_ = (("a", ctypes.c_byte), ("b", ctypes.c_double))
-
-
-class WithUnion(ctypes.Union):
-    _fields_ = (("a", ctypes.c_byte), ("b", ctypes.c_double))
-
-
 @pytest.mark.parametrize("ctype", [Whole, Trailing, Nested, Big, Whole * 2])
 def test_ctypes_formats_of_structures_are_parsed(ctype):
     view = memoryview(ctype())
     element = ctype._type_ if issubclass(ctype, ctypes.Array) else ctype
     assert same(parse_format(view.format, view.itemsize), np.dtype(element))
-
-
-@pytest.mark.parametrize("ctype", [Packed, WithUnion])
-def test_ctypes_structures_with_the_format_of_one_byte_raise(ctype):
-    view = memoryview(ctype())
-    if view.format == "B":
-        with pytest.raises(InterfaceError, match="describes 1 bytes"):
-            parse_format(view.format, view.itemsize)
-
-
-def test_ctypes_formats_without_padding_raise():
-    """Before CPython 3.12, ctypes omits padding from formats. The parser rejects such formats."""
-    view = memoryview(Gap())
-    if "x" in view.format:
-        assert same(parse_format(view.format, view.itemsize), np.dtype(Gap))
-    else:
-        with pytest.raises(InterfaceError):
-            parse_format(view.format, view.itemsize)
 
 
 INTEGERS = ["byte", "ubyte", "short", "ushort", "int", "uint", "long", "ulong", "longlong", "ulonglong"]
@@ -464,23 +417,6 @@ def test_longdouble_is_written_at_native_size():
     assert write_format(np.dtype([("a", "i1"), ("b", "g"), ("c", "i4")])) == "T{b:a:^g:b:=i:c:}"
     with pytest.raises(BufferError, match="__array_interface__"):
         write_format(np.dtype("g").newbyteorder())
-
-
-def test_unaligned_c_long_is_written_in_standard_size():
-    dtype = np.dtype("long")
-    assert write_format(dtype) == "l"
-    assert write_format(dtype, aligned=False) == {4: "=i", 8: "=q"}[dtype.itemsize]
-
-
-@pytest.mark.parametrize("letter", "?bBhHiIlLqQefdgFDG")
-@pytest.mark.parametrize("aligned", [True, False])
-def test_written_formats_of_single_elements_equal_numpys(letter, aligned):
-    for dtype in (np.dtype(letter), np.dtype(letter).newbyteorder()):
-        if letter in "gG" and not dtype.isnative:
-            continue
-        memory = np.zeros(64, "u1")
-        view = memoryview(np.ndarray((), dtype, memory, offset=0 if aligned else 1))
-        assert write_format(dtype, aligned) == view.format
 
 
 @pytest.mark.parametrize("letter", "?bBhHiIlLqQfd")

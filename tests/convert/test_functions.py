@@ -107,7 +107,7 @@ def test_error_of_a_producer_has_one_prefix():
 @pytest.mark.parametrize("library", ["polars"])
 def test_error_contains_the_type_with_its_library(library):
     module = pytest.importorskip(library)
-    with pytest.raises(BufferError, match=rf"^Arrow: {library}\.Series has 1 missing.* call arrayhub\.asnested\(x\)"):
+    with pytest.raises(BufferError, match=rf"^Arrow: {library}\.Series has 1 missing.* Call arrayhub\.asnested\(x\)"):
         ah.asarray(module.Series([1, None]))
 
 

@@ -605,14 +605,6 @@ def test_errors_for_times_with_a_zone_suggest_asnested_of_the_whole_list():
     assert ah.asarray(without_zone, dtype="M8[us]").tolist() == without_zone
 
 
-def test_error_for_rows_of_equal_lengths_does_not_state_different_lengths():
-    x = pl.Series([[1, 2], [3, 4]])
-    said = refusal(x)
-    assert "has lists, which may have different lengths" in said
-    assert "arrayhub.asnested(x).to_dense() if all rows are equally long" in said
-    assert ah.asnested(x).to_dense().tolist() == [[1, 2], [3, 4]]
-
-
 def test_errors_for_pandas_missing_values_in_a_list_suggest_missing():
     for mark in (pd.NA, pd.NaT):
         said = refusal([1, mark])
@@ -694,11 +686,9 @@ def test_errors_for_missing_times_do_not_suggest_torch(kind):
     column = pa.array([1, None], pa.int32() if kind == "date32" else pa.int64())
     column = column.cast(getattr(pa, kind)("s") if kind in ("timestamp", "duration") else getattr(pa, kind)())
     masked = ah.as_numpy(column, missing="mask", copy=None)
-    for x in (column, pl.Series(column), ah.asnested(column), masked, column.to_pylist()):
+    for x in (column, masked, column.to_pylist()):
         assert ("as_torch" in refusal(x)) == (kind == "int64") and "missing='nan'" in refusal(x)
         assert np.isnan(ah.as_numpy(x, missing="nan", copy=None)).tolist() == [False, True]
-    rows = pa.array([column.drop_null().to_pylist(), None], pa.list_(column.type))
-    assert ("as_torch" in refusal(ah.asnested(rows))) == (kind == "int64")
 
 
 def test_errors_for_maps_of_strings_do_not_suggest_a_matrix():

@@ -14,7 +14,7 @@ SOURCE = {".py", ".pyx", ".pxd", ".pxi", ".pyi", ".h", ".hpp"}
 LINES = {
     "arrayhub": 1050,
     "arrayhub/_core": 4600,
-    "arrayhub/adapters": 7550,
+    "arrayhub/adapters": 6750,
     "arrayhub/array": 2850,
     "arrayhub/capi": 1800,
     "arrayhub/convert": 4550,

@@ -1,14 +1,16 @@
 """Structs of Arrow's C data, C stream and C device data interfaces, copied from their specifications."""
 
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int32_t, int64_t
 
 cdef extern from *:
     """
-    #define ARRAYHUB_SCHEMA_NAME "arrow_schema"
-    #define ARRAYHUB_ARRAY_NAME "arrow_array"
-    #define ARRAYHUB_STREAM_NAME "arrow_array_stream"
-    #define ARRAYHUB_DEVICE_NAME "arrow_device_array"
-    #define ARRAYHUB_DEVICE_STREAM_NAME "arrow_device_array_stream"
+    static const char ARRAYHUB_SCHEMA_NAME[] = "arrow_schema";
+    static const char ARRAYHUB_ARRAY_NAME[] = "arrow_array";
+    static const char ARRAYHUB_STREAM_NAME[] = "arrow_array_stream";
+    static const char ARRAYHUB_DEVICE_NAME[] = "arrow_device_array";
+    static const char ARRAYHUB_DEVICE_STREAM_NAME[] = "arrow_device_array_stream";
     """
     # Capsule names
     const char* SCHEMA_NAME "ARRAYHUB_SCHEMA_NAME"
@@ -67,3 +69,47 @@ cdef struct ArrowDeviceArrayStream:
     const char* (*get_last_error)(ArrowDeviceArrayStream*) noexcept nogil
     void (*release)(ArrowDeviceArrayStream*) noexcept nogil
     void* private_data
+
+ctypedef fused Stream:
+    ArrowArrayStream
+    ArrowDeviceArrayStream
+
+ctypedef fused Releasable:
+    ArrowSchema
+    ArrowArray
+    ArrowArrayStream
+    ArrowDeviceArrayStream
+
+
+cdef object new_capsule(size_t size, const char* name, void** held):
+    """Return a capsule with a struct of zeros, and set `held` to the struct.
+
+    The destructor of the capsule releases the struct unless it was moved. `name` is a name from this file.
+    """
+    held[0] = PyMem_RawCalloc(1, size)
+    if held[0] == NULL:
+        raise MemoryError
+    try:
+        return PyCapsule_New(held[0], name, _drop_capsule)
+    except BaseException:
+        PyMem_RawFree(held[0])
+        raise
+
+
+cdef void _drop_capsule(object capsule) noexcept:
+    cdef const char* name = PyCapsule_GetName(capsule)
+    cdef void* held = PyCapsule_GetPointer(capsule, name)
+    if name == SCHEMA_NAME:
+        release_struct(<ArrowSchema*> held)
+    elif name == STREAM_NAME:
+        release_struct(<ArrowArrayStream*> held)
+    elif name == DEVICE_STREAM_NAME:
+        release_struct(<ArrowDeviceArrayStream*> held)
+    else:      # a device array starts with its array
+        release_struct(<ArrowArray*> held)
+    PyMem_RawFree(held)
+
+
+cdef inline void release_struct(Releasable* held) noexcept:
+    if held.release != NULL:
+        held.release(held)

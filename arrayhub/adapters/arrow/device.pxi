@@ -1,7 +1,5 @@
 """Import and export through Arrow's C device data interface, with an event for the producer's pending work."""
 
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int32_t, int64_t, intptr_t
 from libc.string cimport memset
 
@@ -18,7 +16,7 @@ from arrayhub._core.tree cimport check_below, first_array, visit_arrays
 from arrayhub.runtimes cimport cuda
 
 from arrayhub._core.descriptor import TYPE_NAMES
-from arrayhub._core.errors import Refusal, interface_error, show
+from arrayhub._core.errors import Refusal, interface_error
 
 
 cdef int move_device_array(Import owner, object capsule) except -1:
@@ -51,44 +49,6 @@ cdef int set_device(Import owner, int device_type, int64_t device_id, void* sync
             " and a cudaEvent_t* for CUDA"
         )
     owner.stream = cuda.stream_after(<cuda.CudaEvent*> sync_event, owner.device.device_id)
-    return 0
-
-
-cdef void _drop_device_capsule(object capsule) noexcept:
-    cdef ArrowDeviceArray* array = <ArrowDeviceArray*> PyCapsule_GetPointer(capsule, DEVICE_NAME)
-    if array.array.release != NULL:
-        array.array.release(&array.array)
-    PyMem_RawFree(array)
-
-
-cdef tuple emit_device(object node, object requested_schema, dict keywords):
-    """Return the schema and device array capsules of a node. All memory must be on one device.
-
-    For CUDA, the struct contains an event if work is pending. For SYCL, this function waits for the work instead of exporting
-    the ``sycl::event*`` that the interface defines. `exported_device` determines which memory is exported as host memory.
-    """
-    cdef int form = requested_form(requested_schema)
-    cdef ArrowDeviceArray* array
-    refuse_keywords("__arrow_c_device_array__", keywords)
-    node = compact(exportable(node, form), form)
-    ready_on_device(node)      # must precede `fill_device_array`, which scans times for NaT
-    schema = schema_capsule(node, form)
-    array = <ArrowDeviceArray*> PyMem_RawCalloc(1, sizeof(ArrowDeviceArray))
-    if array == NULL:
-        raise MemoryError
-    try:
-        capsule = PyCapsule_New(array, DEVICE_NAME, _drop_device_capsule)
-    except BaseException:
-        PyMem_RawFree(array)
-        raise
-    fill_device_array(array, node, form)
-    return (schema, capsule)
-
-
-cdef int refuse_keywords(str method, dict keywords) except -1:
-    for name, value in keywords.items():
-        if value is not None:
-            raise NotImplementedError(f"{method}: keyword {name} is {show(value)}; accepted: None. Omit the keyword")
     return 0
 
 

@@ -5,7 +5,6 @@ import numpy as np
 cimport numpy as cnp
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.object cimport PyObject
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 
@@ -50,16 +49,8 @@ cdef extern from *:
         }
         return count;
     }
-    static void arrayhub_mark_nat(const char *data, Py_ssize_t n, char *valid) {
-        for (Py_ssize_t k = 0; k < n; k++) {
-            long long value;
-            memcpy(&value, data + 8 * k, 8);
-            valid[k] = value != LLONG_MIN;
-        }
-    }
     """
     Py_ssize_t arrayhub_count_nat(const char* data, Py_ssize_t n) noexcept nogil
-    void arrayhub_mark_nat(const char* data, Py_ssize_t n, char* valid) noexcept nogil
 
 
 cdef struct Body:              # private data of an exported array; its buffer pointers and child structs follow in memory
@@ -148,11 +139,11 @@ cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ss
 
 
 cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_bytes, str order) except -1:
-    """Set the values buffer of a primitive array, and mark NaT as missing. `order` is the order of booleans in the buffer."""
+    """Set the values buffer of a primitive array, and mark NaT as missing. `order` is NumPy's name of the order in memory."""
     if is_packed(a, as_bytes):
         return pack_bits(out, a, lead, order)
     out.buffers[1] = NULL if a.data_ == NULL else a.data_ - lead * a.itemsize_
-    return mark_missing_times(out, a, lead)
+    return mark_missing_times(out, a, lead, order)
 
 
 cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead, str order) except -1:
@@ -166,7 +157,7 @@ cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead, str order) ex
     return 0
 
 
-cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
+cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead, str order) except -1:
     """Mark NumPy's NaT as missing in the bitmap.
 
     NumPy encodes NaT as the smallest int64, which is a valid time in Arrow. Times imported from Arrow are therefore not
@@ -180,8 +171,8 @@ cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) exce
     count = arrayhub_count_nat(a.data_, n)
     if count == 0:
         return 0
-    cdef cnp.ndarray valid = np.ones(lead + n, bool)
-    arrayhub_mark_nat(a.data_, n, <char*> cnp.PyArray_DATA(valid) + lead)
+    valid = np.ones(lead + n, bool)
+    valid[lead:] = ~np.isnat(np.asarray(a).ravel(order))
     if out.buffers[0] != NULL:
         valid &= np.unpackbits(bits_at(out), bitorder="little")[: lead + n].astype(bool)
         count = UNCOUNTED
@@ -352,37 +343,3 @@ cdef int wait_for_host(Descriptor a, void* argument) except -1:
     if not host_readable(a):
         raise BufferError(unreadable("Arrow", device_name(a), call="use __arrow_c_device_array__, or call x.to_host()"))
     return host_ready(a)
-
-
-cdef void _drop_array_capsule(object capsule) noexcept:
-    cdef ArrowArray* array = <ArrowArray*> PyCapsule_GetPointer(capsule, ARRAY_NAME)
-    if array.release != NULL:
-        array.release(array)
-    PyMem_RawFree(array)
-
-
-cdef tuple emit(object node, object requested_schema):
-    """Wait for the producer, and return the schema and array capsules of a Descriptor or Tree in host-readable memory.
-
-    Raises
-    ------
-    BufferError
-        The host cannot read the memory, Arrow cannot represent the type, or an array of a nested node is not compact.
-    InterfaceError
-        Offsets, sizes, views or indices are out of range.
-    """
-    cdef int form = requested_form(requested_schema)
-    cdef ArrowArray* array
-    node = compact(exportable(node, form), form)
-    ready_for_host(node)
-    schema = schema_capsule(node, form)
-    array = <ArrowArray*> PyMem_RawCalloc(1, sizeof(ArrowArray))
-    if array == NULL:
-        raise MemoryError
-    try:
-        capsule = PyCapsule_New(array, ARRAY_NAME, _drop_array_capsule)
-    except BaseException:
-        PyMem_RawFree(array)
-        raise
-    fill_root_array(array, node, form)
-    return (schema, capsule)

@@ -47,42 +47,38 @@ cdef enum:
     MAX_METADATA = 1 << 20         # maximum size of one key or value, in bytes
 
 
-cdef dict pairs_of(ArrowSchema* schema):
-    """Return the metadata of a schema as a dict, including the name and the metadata of the extension type."""
-    cdef const char* metadata = schema.metadata
-    cdef Py_ssize_t at = 4, n
-    cdef int32_t length
-    cdef list strings
-    cdef dict found = {}
-    memcpy(&length, metadata, 4)
-    n = length
-    if n < 0 or n > MAX_PAIRS:
-        raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata", n, f"0 to {MAX_PAIRS} pairs")
-    for _ in range(n):
-        strings = []
-        for _ in range(2):
-            memcpy(&length, metadata + at, 4)
-            if length < 0 or length > MAX_METADATA:
-                raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata: length of a key or value", length,
-                                      f"0 to {MAX_METADATA} bytes")
-            strings.append(metadata[at + 4 : at + 4 + length])
-            at += 4 + length
-        found[strings[0]] = strings[1]
-    return found
-
-
 cdef bytes raw_metadata(ArrowSchema* schema):
-    """Return the encoded metadata of a schema, or None."""
+    """Return the encoded metadata of a schema, whose lengths are validated, or None."""
     cdef Py_ssize_t at = 4
     cdef int32_t count, length
     if schema.metadata == NULL:
         return None
-    pairs_of(schema)      # validates the lengths
     memcpy(&count, schema.metadata, 4)
+    if count < 0 or count > MAX_PAIRS:
+        raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata", count, f"0 to {MAX_PAIRS} pairs")
     for _ in range(2 * <Py_ssize_t> count):
         memcpy(&length, schema.metadata + at, 4)
+        if length < 0 or length > MAX_METADATA:
+            raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata: length of a key or value", length,
+                                  f"0 to {MAX_METADATA} bytes")
         at += 4 + length
     return schema.metadata[:at]
+
+
+cdef dict pairs_in(bytes metadata):
+    """Return the key-value pairs of encoded metadata from `raw_metadata`, which may be None."""
+    cdef Py_ssize_t at = 4
+    cdef list strings = []
+    while metadata is not None and at < len(metadata):
+        size = int.from_bytes(metadata[at : at + 4], sys.byteorder)
+        strings.append(metadata[at + 4 : at + 4 + size])
+        at += 4 + size
+    return dict(zip(strings[::2], strings[1::2]))
+
+
+cdef dict pairs_of(ArrowSchema* schema):
+    """Return the metadata of a schema as a dict, including the name and the metadata of the extension type."""
+    return pairs_in(raw_metadata(schema))
 
 
 cdef tuple field_of(ArrowSchema* schema, const char* conventional):
@@ -166,7 +162,7 @@ cdef bint is_dense_where_valid(Tree rows, Descriptor validity, Py_ssize_t bit):
 
 cdef object name_in(bytes metadata):
     """Return the name of the extension type in the metadata of a schema, which may be None. Return None without a name."""
-    return None if metadata is None else dict(pairs_in(metadata)).get(b"ARROW:extension:name")
+    return None if metadata is None else pairs_in(metadata).get(b"ARROW:extension:name")
 
 
 cdef bint is_tensor(bytes metadata):
@@ -185,7 +181,7 @@ cdef Tree tensor_storage(Tree t):
     """
     cdef Descriptor a = <Descriptor> t.content
     cdef Py_ssize_t run = 1
-    fields = json_of(dict(pairs_in(t.field[1])).get(b"ARROW:extension:metadata", b""))
+    fields = json_of(pairs_in(t.field[1]).get(b"ARROW:extension:metadata", b""))
     cdef list order = memory_order(a)
     permutation = list_in(fields, "permutation", int) or list(range(a.nd_ - 1))
     if sorted(permutation) == list(range(a.nd_ - 1)):
@@ -222,32 +218,43 @@ cdef object with_tensors(object node, tuple field):
     Return a node without tensors unchanged. `field` is None, or contains the name, flags and metadata that the parent stores
     for the node.
     """
-    cdef Tree t
+    cdef Tree t, changed
+    cdef tuple old
+    cdef list children
     cdef Py_ssize_t k
     if not isinstance(node, Tree):
         return node if field is None or not is_tensor(field[2]) else tensor_storage(with_facts(node, field))
     t = <Tree> node
-    if has(t, CHUNKS):
-        return with_parts(t, None, None, [with_tensors(chunk, None) for chunk in t.parts])
     if has(t, NUMBERS):
         if is_tensor(field[2] if field is not None else None if t.field is None else t.field[1]):
             return tensor_storage(t if field is None else with_facts(t, field))
         return with_tensor_items(t)
-    fields = t.child_fields
-    content = t.content
-    if has(t, LISTS | INDICES) and (isinstance(content, Tree) or fields is not None):
-        content = with_tensors(content, child_field(t, 0))
-        if content is not t.content:
-            fields = with_field_of(content, fields, 0)
-    parts = t.parts
-    if has(t, FIELDS | FOREIGN):
-        parts = list(t.parts)
-        for k in range(len(parts)):
-            part = with_tensors(parts[k], child_field(t, k))
-            if part is not parts[k]:
-                parts[k] = part
-                fields = with_field_of(part, fields, k)
-    return with_parts(t, content, fields, parts)
+    cdef bint has_content = has(t, LISTS | INDICES)
+    if not has_content and not has(t, FIELDS | FOREIGN | CHUNKS):
+        return t
+    old = (t.content,) if has_content else t.parts
+    children = None
+    for k in range(len(old)):
+        child = with_tensors(old[k], child_field(t, k))
+        if child is not old[k]:
+            children = list(old) if children is None else children
+            children[k] = child
+    if children is None:
+        return t
+    if has(t, CHUNKS):
+        return new_chunked(tuple(children))
+    changed = same_node(t)
+    if has_content:
+        changed.content = children[0]
+    else:
+        changed.parts = tuple(children)
+    if t.child_fields is not None:      # the storage of a tensor may have other metadata
+        changed.child_fields = tuple([
+            field if field is None or child is same or (<Tree> child).field is None
+            else (field[0], field[1], (<Tree> child).field[1])
+            for field, child, same in zip(t.child_fields, children, old)
+        ])
+    return changed
 
 
 cdef Tree with_facts(object node, tuple field):
@@ -255,27 +262,6 @@ cdef Tree with_facts(object node, tuple field):
     cdef Tree t = same_node(<Tree> node) if isinstance(node, Tree) else flat(node)
     t.field = (field[1], field[2])
     return t
-
-
-cdef tuple with_field_of(Tree rows, tuple fields, Py_ssize_t k):
-    """Return the fields of a node's children after child `k` was replaced by `rows`, the storage of a tensor."""
-    if fields is None or fields[k] is None or rows.field is None:
-        return fields
-    return (*fields[:k], (fields[k][0], fields[k][1], rows.field[1]), *fields[k + 1 :])
-
-
-cdef Tree with_parts(Tree t, object content, tuple fields, object parts):
-    """Return a copy of a node with the given parts, or the node itself if its parts are the same objects."""
-    cdef Tree changed
-    if content is t.content and (parts is None or all([new is old for new, old in zip(parts, t.parts)])):
-        return t
-    if has(t, CHUNKS):
-        return new_chunked(tuple(parts))
-    changed = same_node(t)
-    changed.content = content
-    changed.parts = None if parts is None else tuple(parts)
-    changed.child_fields = fields
-    return changed
 
 
 cdef Tree with_tensor_items(Tree t):
@@ -297,17 +283,6 @@ cdef Tree with_tensor_items(Tree t):
     return t
 
 
-cdef list pairs_in(bytes metadata):
-    """Return the key-value pairs of encoded metadata, whose lengths `raw_metadata` has validated."""
-    cdef Py_ssize_t at = 4
-    cdef list strings = []
-    while at < len(metadata):
-        size = int.from_bytes(metadata[at : at + 4], sys.byteorder)
-        strings.append(metadata[at + 4 : at + 4 + size])
-        at += 4 + size
-    return list(zip(strings[::2], strings[1::2]))
-
-
 def extension_of_node(Tree t):
     """Return the name and the metadata of a node's Arrow extension type, or None."""
     pairs = metadata_of_node(t)
@@ -317,7 +292,7 @@ def extension_of_node(Tree t):
 
 def metadata_of_node(Tree t):
     """Return the metadata in a node's Arrow schema, as a dict from bytes to bytes."""
-    return {} if t.field is None or t.field[1] is None else dict(pairs_in(t.field[1]))
+    return {} if t.field is None else pairs_in(t.field[1])
 
 
 cdef Descriptor as_bool(Descriptor a):

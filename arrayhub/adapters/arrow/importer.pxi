@@ -4,7 +4,6 @@ cimport numpy as cnp
 
 from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub._core.tree cimport (
-    BIT_PACKED,
     CATEGORICAL,
     CHUNKS,
     FIELDS,
@@ -12,7 +11,6 @@ from arrayhub._core.tree cimport (
     NODE_KINDS,
     NUMBERS,
     UNCOUNTED,
-    UTF8,
     WIDTH,
     Tree,
     count_nulls,
@@ -30,7 +28,7 @@ from arrayhub.adapters.type_cache cimport (
     record_of,
 )
 
-from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PASSES_ON, Refusal, TypeRefusal, interface_error, name_of_type
+from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, interface_error, name_of_type
 from arrayhub.adapters.table import PROTOCOLS
 
 
@@ -59,9 +57,9 @@ cdef Descriptor parse(object obj, object stream):
     check_unread(obj)
     try:
         return single(import_chunks(obj, check_format), obj)
-    except BufferError as error:
-        raise BufferError(f"{error}. The stream has been opened, and may be readable only once: create it again first") \
-            from error
+    except Refusal as refusal:
+        again = "The stream has been opened, and may be readable only once: create it again first"
+        raise Refusal(refusal.subject, f"{refusal.reason}. {again}", call=refusal.call) from refusal
 
 
 cdef Descriptor single(list chunks, object obj):
@@ -74,8 +72,7 @@ cdef Descriptor single(list chunks, object obj):
     if len(chunks) > 1:
         chunks = [chunk for chunk in chunks if length_of(chunk)] or chunks[:1]
     if len(chunks) != 1:
-        raise not_dense(obj, f"has {len(chunks)} chunks; accepted: one. Pass copy=True, which concatenates them, or use"
-                             " arrayhub.asnested(x).chunks, which share their memory")
+        raise not_dense(obj, f"has {len(chunks)} chunks; pass copy=True, which concatenates them")
     return dense(chunks[0], obj)
 
 
@@ -88,104 +85,37 @@ cdef Descriptor dense(object node, object obj):
     raise not_dense(obj, refusal_of(<Tree> node))
 
 
-cdef object not_dense(object obj, str words):
-    """Return the refusal of an object as a dense array. A NestedArray has the parts that `words` take from `asnested`."""
-    call = "arrayhub.asnested(x)"
-    if isinstance(obj, Tree):
-        words, call = words.replace(f"{call}.", "x.").replace(call, "x.to_list()"), "x.to_list()"
-    return Refusal("Arrow", f"{name_of_type(type(obj))} {words}", call=call)
+cdef object not_dense(object obj, str reason):
+    """Return the refusal of an object as a dense array."""
+    call = "x.to_list()" if isinstance(obj, Tree) else "arrayhub.asnested(x)"
+    return Refusal("Arrow", f"{name_of_type(type(obj))} {reason}", call=call)
 
 
 cdef str refusal_of(Tree t):
+    """Return why a node is not a dense array."""
     if has_nulls(t):
         plural = "" if t.nulls == 1 else "s"
         count = "a bitmap of missing values" if t.nulls == UNCOUNTED else f"{t.nulls} missing value{plural}"
-        return f"has {count}, which a dense array cannot represent; {advice_on_missing(t)}call arrayhub.asnested(x)"
-    if has(t, FOREIGN):
-        return opaque_refusal(type_name(t.meaning))
-    if t.meaning == "tdD":
-        return "has elements of date32, which NumPy represents in eight bytes; pass copy=True, which converts to" \
-            " datetime64[D], or call arrayhub.asnested(x).content, which contains the days as int32"
-    if t.meaning == "tdm":
-        return "has elements of date64, which NumPy does not have; pass copy=True, which converts to datetime64[ms], or" \
-            " call arrayhub.asnested(x).content, which views the elements as datetime64[ms]"
-    if has(t, NUMBERS):
-        return f"has elements of {type_name(t.meaning)}, a type that NumPy does not have; call arrayhub.asnested(x).content" \
-            ", which views the stored numbers"
-    return NODE_KINDS[t.kind].refusal.decode()
+        return f"has {count}, which a dense array cannot represent"
+    return refusal_of_type(type_name(t.meaning)) if has(t, NUMBERS | FOREIGN) else NODE_KINDS[t.kind].refusal.decode()
 
 
-cdef str opaque_refusal(str words):
-    """Return why elements of a type whose name is `words` are not a dense array, and the call to use instead."""
-    if words == "decimal":
-        return "has decimals, which NumPy cannot represent; call arrayhub.as_arrow(x).cast('float64'), or arrayhub.asnested(x)"
-    if words.endswith("list_view") or words == "run_end_encoded":
-        return f"has elements of {words}, which arrayhub.asnested(x).to_dense(copy=True) converts; call arrayhub.asnested(x)"
-    return f"has elements of {words}, a type that NumPy does not have; call arrayhub.asnested(x)"
+cdef dict _REMEDIES = {
+    "date32": "pass copy=True, which converts to datetime64[D]",
+    "date64": "pass copy=True, which converts to datetime64[ms]",
+    "decimal": "arrayhub.as_arrow(x).cast('float64') rounds them",
+}
+
+
+cdef str refusal_of_type(str name):
+    """Return why elements of a type that NumPy does not have are not a dense array."""
+    remedy = _REMEDIES.get(name)
+    return f"has elements of {name}, a type that NumPy does not have" + ("" if remedy is None else f"; {remedy}")
 
 
 cdef bint has_nulls(Tree t) except -1:
     """Return True if an element is missing, or if the host cannot read the bitmap."""
     return t.validity is not None and (not host_readable(t.validity) or count_nulls(t))
-
-
-cdef str advice_on_missing(Tree t):
-    """Return advice on ``missing=`` that precedes other advice in an error, such as "pass missing=..., or ".
-
-    Return "" if ``missing=`` does not apply, for example for bytes, dictionaries, nested lists and times of day.
-    """
-    if has(t, UTF8):
-        return "pass missing='' to arrayhub.as_numpy, or "
-    if has(t, LISTS) and not has(t, WIDTH):
-        if isinstance(t.content, Tree) or has_times(t.content):      # torch does not have rows of such elements
-            return ""
-        return "pass missing=[] to arrayhub.as_torch, which replaces missing rows, or "
-    if has(t, NUMBERS) and t.meaning is None and (<Descriptor> t.content).typenum_ == cnp.NPY_VOID:      # bytes
-        return "pass missing='mask' to arrayhub.as_numpy, or "
-    return advice_on_numbers(t)
-
-
-cdef str advice_on_numbers(object node):
-    """Return the advice on ``missing=`` for a node, followed by ", or ". Return "" if `is_numeric` is False for the node."""
-    if not is_numeric(node):
-        return ""
-    return f"{MISSING_TIMES if has_times(node) else MISSING_VALUES}, or "
-
-
-cdef bint has_times(object node) except -1:
-    """Return whether the elements of a node for which `is_numeric` returns True are dates or times."""
-    if not isinstance(node, Tree):
-        # The content of records is None.
-        return node is not None and (<Descriptor> node).typenum_ in (cnp.NPY_DATETIME, cnp.NPY_TIMEDELTA)
-    return (<Tree> node).meaning == "tdD" or has_times((<Tree> node).content)
-
-
-cdef bint is_numeric(object node) except -1:
-    """Return whether missing elements of a node can be masked, and replaced by NaN or NaT.
-
-    This applies to numbers, booleans, dates, times without a zone, fixed-size lists of these types, and records of numbers.
-    """
-    cdef Tree t
-    if not isinstance(node, Tree):
-        return (<Descriptor> node).typenum_ != cnp.NPY_VOID
-    t = <Tree> node
-    if has(t, NUMBERS):
-        return (t.meaning is None or t.meaning[:2] == "td") and is_numeric(t.content)
-    if has(t, FIELDS):
-        return all([is_field_of_matrix(field) for field in t.parts])
-    return has(t, BIT_PACKED) or has(t, WIDTH) and is_numeric(t.content)
-
-
-cdef bint is_field_of_matrix(object node) except -1:
-    """Return whether a field consists of numbers or booleans, and can therefore be a column of a matrix."""
-    if isinstance(node, Tree):
-        if has(<Tree> node, BIT_PACKED):
-            return True
-        if not has(<Tree> node, NUMBERS) or (<Tree> node).meaning is not None:
-            return False
-        node = (<Tree> node).content
-    cdef Descriptor a = <Descriptor> node
-    return a.nd_ == 1 and a.typenum_ not in (cnp.NPY_VOID, cnp.NPY_DATETIME, cnp.NPY_TIMEDELTA)
 
 
 # ------------------------------------------------------------------------------------------- streams that are read once
@@ -218,8 +148,8 @@ cdef bint is_stream(object obj) except -1:
 cdef int check_unread(object obj) except -1:
     """Raise BufferError if the schema shows that a stream is not a dense array. Do not open the stream."""
     if record_of(obj) & ARROW_IS_LAZY:
-        raise Refusal("Arrow", f"{name_of_type(type(obj))} is a query, whose result has columns; call"
-                      " arrayhub.asnested(x), which runs the query")
+        raise Refusal("Arrow", f"{name_of_type(type(obj))} is a query, which runs when it is read, and its result has"
+                      " columns", call="arrayhub.asnested(x)")
     cdef Import owner = stated_schema(obj)
     return 0 if owner is None else check_format(&owner.schema, obj)
 
@@ -231,7 +161,7 @@ cdef int check_format(ArrowSchema* schema, object obj) except -1:
         return 0
     cdef int kind = CATEGORICAL if schema.dictionary != NULL else row.kind
     if NODE_KINDS[kind].properties & FOREIGN:
-        raise not_dense(obj, opaque_refusal(row.words.decode()))
+        raise not_dense(obj, refusal_of_type(row.words.decode()))
     if not NODE_KINDS[kind].properties & (NUMBERS | WIDTH):
         raise not_dense(obj, NODE_KINDS[kind].refusal.decode())
     return 0
@@ -337,12 +267,17 @@ cdef list import_chunks(object obj, Check check):
     """
     cdef Import owner, first
     cdef list owners, chunks = []
+    cdef void* found
     if isinstance(obj, Descriptor):
         return None
     if hasattr(type(obj), "__arrow_c_device_stream__"):
-        owners = import_device_stream(obj, check)
+        capsule = obj.__arrow_c_device_stream__()
+        found = pointer_in(capsule, DEVICE_STREAM_NAME, "__arrow_c_device_stream__()")
+        owners = read_stream(<ArrowDeviceArrayStream*> found, check, obj)
     elif hasattr(type(obj), "__arrow_c_stream__"):
-        owners = import_stream(obj, check)
+        capsule = obj.__arrow_c_stream__()
+        found = pointer_in(capsule, STREAM_NAME, "__arrow_c_stream__()")
+        owners = read_stream(<ArrowArrayStream*> found, check, obj)
     else:
         return None
     first = <Import> owners[0]

@@ -8,6 +8,7 @@ from libc.stdint cimport intptr_t
 
 from arrayhub._core.descriptor cimport DLDevice, kDLCPU
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
+from arrayhub._core.tree cimport MAX_DEPTH
 
 from arrayhub._core.errors import InterfaceError, interface_error
 
@@ -86,10 +87,31 @@ cdef object released_error(str what):
                            " consumed only once. Request a new struct from the producer")
 
 
+cdef int check_schema(ArrowSchema* schema, str source, int depth, int* nodes) except -1:
+    """Validate the pointers and counts of a foreign schema. A hostile schema may contain itself."""
+    cdef int64_t k
+    nodes[0] += 1
+    if schema.release == NULL:
+        raise released_error(source)
+    if depth > MAX_DEPTH or nodes[0] > MAX_NODES or schema.n_children > MAX_NODES:
+        raise too_many_nodes(source)
+    if schema.format == NULL:
+        raise interface_error("Arrow", f"{source}.format", None, "a format of the C data interface, such as 'g' or '+l'")
+    if schema.n_children < 0:
+        raise interface_error("Arrow", f"{source}.n_children", schema.n_children, "zero or more")
+    if schema.n_children > 0 and schema.children == NULL:
+        raise interface_error("Arrow", f"{source}.children", None, f"a pointer to {schema.n_children} children")
+    for k in range(schema.n_children):
+        if schema.children[k] == NULL:
+            raise interface_error("Arrow", f"{source}.children[{k}]", None, "a pointer to a child")
+        check_schema(schema.children[k], source, depth + 1, nodes)
+    return 0 if schema.dictionary == NULL else check_schema(schema.dictionary, source, depth + 1, nodes)
+
+
 cdef int move_schema(Import owner, object capsule, str source) except -1:
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, source)
-    if schema.release == NULL:
-        raise released_error("ArrowSchema")
+    cdef int nodes = 0
+    check_schema(schema, "ArrowSchema", 0, &nodes)
     owner.schema = schema[0]
     schema.release = NULL
     return 0

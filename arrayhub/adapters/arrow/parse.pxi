@@ -31,7 +31,6 @@ from arrayhub._core.tree cimport (
     FIELDS,
     FOREIGN,
     LISTS,
-    MAX_DEPTH,
     NODE_KINDS,
     NUMBERS,
     OPAQUE,
@@ -62,14 +61,13 @@ cdef int64_t[2] _NO_OFFSETS
 
 
 cdef object build_root(Import owner, ArrowSchema* schema):
-    cdef int nodes = 0
-    return build(owner, schema, &owner.array, 0, owner.array.length, 0, &nodes)
+    return build(owner, schema, &owner.array, 0, owner.array.length, True)
 
 
 cdef Tree build_column(Import owner, ArrowSchema* schema):
     """Build the outermost node of a column, with the name, flags and metadata in its schema."""
     node = build_root(owner, schema)
-    cdef Tree t = <Tree> node if isinstance(node, Tree) else <Tree> with_field(flat(node), schema, 0)
+    cdef Tree t = <Tree> node if isinstance(node, Tree) else <Tree> with_field(flat(node), schema, True)
     if schema.name != NULL and schema.name[0] != 0:
         t.name = field_name(schema.name)
     return t
@@ -79,10 +77,13 @@ cdef object array_error(ArrowSchema* schema, str field, object value, str accept
     return interface_error("Arrow", f"{text_of(schema.format)} array's {field}", value, accepted)
 
 
-cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t start, Py_ssize_t length, int depth,
-                  int* nodes):
-    """Build elements `start` to `start + length` of a node: a Descriptor if they are dense, else a Tree."""
-    cdef const Format* row = check_head(schema, array, depth, nodes)
+cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t start, Py_ssize_t length,
+                  bint is_root=False):
+    """Build elements `start` to `start + length` of a node: a Descriptor if they are dense, else a Tree.
+
+    The caller must have called `check_schema`.
+    """
+    cdef const Format* row = check_head(schema, array)
     cdef int properties = NODE_KINDS[row.kind].properties
     cdef Py_ssize_t first
     if start < 0 or length < 0 or array.length < 0 or start > array.length - length:
@@ -96,26 +97,26 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
         validity = buffer_of(owner, array.buffers[0], first >> 3, ((first & 7) + length + 7) >> 3)
     cdef object node
     if array.dictionary != NULL:
-        node = build_categorical(owner, schema, array, row, first, length, depth, nodes)
+        node = build_categorical(owner, schema, array, row, first, length)
     elif properties & NUMBERS:
         node = build_flat(owner, schema, array, row, first, length)
     elif properties & WIDTH:
-        node = build_regular(owner, schema, array, first, length, depth, nodes)
+        node = build_regular(owner, schema, array, first, length)
     elif properties & FOREIGN:
-        node = build_opaque(owner, schema, array, row, first, length, depth, nodes)
+        node = build_opaque(owner, schema, array, row, first, length)
     else:
-        node = build_other(owner, schema, array, row, first, length, depth, nodes)
+        node = build_other(owner, schema, array, row, first, length)
     if schema.metadata != NULL:
         node = extended(node, schema, validity, first & 7)
     if validity is not None:
         node = with_validity(node, validity, first & 7, nulls)
-    node = with_field(node, schema, depth)
+    node = with_field(node, schema, is_root)
     if owner.device.device_type == kDLCPU and isinstance(node, Tree):
         gc_untrack(<PyObject*> node)
     return node
 
 
-cdef object with_field(object node, ArrowSchema* schema, int depth):
+cdef object with_field(object node, ArrowSchema* schema, bint is_root):
     """Return a node with the flags and metadata of its schema. A dense array becomes a Tree if it has an extension type.
 
     Inside other nodes, tensors and booleans of ``arrow.bool8`` stay dense arrays, and the parent's `child_fields` store the
@@ -126,7 +127,7 @@ cdef object with_field(object node, ArrowSchema* schema, int depth):
         return node
     if not isinstance(node, Tree):
         name = extension_name(schema)
-        if name is None or (depth > 0 and is_converted(<Descriptor> node, schema, name)):
+        if name is None or (not is_root and is_converted(<Descriptor> node, schema, name)):
             return node
         node = flat(node)
     (<Tree> node).field = (flags, raw_metadata(schema))
@@ -156,17 +157,13 @@ cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_s
     return t
 
 
-cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth, int* nodes) except NULL:
+cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array) except NULL:
     """Validate the fields of a node that are needed before its pointers are used."""
-    nodes[0] += 1
-    if depth > MAX_DEPTH or nodes[0] > MAX_NODES:
-        raise too_many_nodes("the schema")
-    if schema.release == NULL or array.release == NULL:
-        raise released_error("ArrowSchema" if schema.release == NULL else "ArrowArray")
+    if array.release == NULL:
+        raise released_error("ArrowArray")
     cdef const Format* row = find_format(schema.format)
     if row == NULL:
-        raise interface_error("Arrow", "format", None if schema.format == NULL else schema.format,
-                              "a format of the C data interface, such as 'g' or '+l'")
+        raise format_error(schema)
     if row.kind == REFUSED:
         raise Refusal(
             "Arrow", f"format {text_of(schema.format)} is {row.words.decode()}, which is not supported; accepted: numbers,"
@@ -180,6 +177,10 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
     return row
 
 
+cdef object format_error(ArrowSchema* schema):
+    return interface_error("Arrow", "format", schema.format, "a format of the C data interface, such as 'g' or '+l'")
+
+
 cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row) except -1:
     cdef int64_t k
     cdef int buffers = buffers_of(row), children = children_of(row)
@@ -190,16 +191,14 @@ cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row)
         raise array_error(schema, "n_buffers", array.n_buffers, str(buffers) if buffers != ANY else "3 or more")
     if array.buffers == NULL and buffers != 0:
         raise array_error(schema, "buffers", None, f"a pointer to {array.n_buffers} addresses")
-    if schema.n_children < 0 or (children != ANY and schema.n_children != children):
-        raise array_error(schema, "schema.n_children", schema.n_children, str(children) if children != ANY else "zero or more")
+    if children != ANY and schema.n_children != children:
+        raise array_error(schema, "schema.n_children", schema.n_children, str(children))
     if array.n_children != schema.n_children:
         raise array_error(schema, "n_children", array.n_children, f"{schema.n_children}, as in the schema")
-    if schema.n_children > MAX_NODES:
-        raise array_error(schema, "n_children", schema.n_children, f"at most {MAX_NODES}")
-    if schema.n_children > 0 and (schema.children == NULL or array.children == NULL):
+    if schema.n_children > 0 and array.children == NULL:
         raise array_error(schema, "children", None, f"a pointer to {schema.n_children} children")
     for k in range(schema.n_children):
-        if schema.children[k] == NULL or array.children[k] == NULL:
+        if array.children[k] == NULL:
             raise array_error(schema, f"children[{k}]", None, "a pointer to a child")
     if (schema.dictionary == NULL) != (array.dictionary == NULL):
         raise array_error(schema, "dictionary", None, "a dictionary in both the schema and the array, or in neither")
@@ -362,14 +361,13 @@ cdef bint has_logical_type(const char* text, const Format* row) noexcept:
     return text[1] == c"d" or text[1] == c"t" or (text[1] == c"s" and text[4] != 0)
 
 
-cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
-                          int depth, int* nodes):
+cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length):
     cdef Py_ssize_t width = number_after(schema, schema.format + 3)
     cdef Py_ssize_t start, inner
     cdef Tree t
     if layout.checked_mul(first, width, &start) or layout.checked_mul(length, width, &inner):
         raise array_error(schema, "length", array.length, "fewer than 2**63 elements in total")
-    node = build(owner, schema.children[0], array.children[0], start, inner, depth + 1, nodes)
+    node = build(owner, schema.children[0], array.children[0], start, inner)
     cdef tuple item = fields_of(schema, b"item"), below = None
     rows = node
     # `build` creates a Tree for a dense array only if the Tree must store `child_fields`.
@@ -392,7 +390,7 @@ cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, 
 
 
 cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
-                              Py_ssize_t length, int depth, int* nodes):
+                              Py_ssize_t length):
     cdef const dtypes.ElementType* element = dtypes.by_arrow(schema.format[0]) if schema.format[1] == 0 else NULL
     if element == NULL or element.kind == c"f":
         raise array_error(schema, "format", schema.format, "the format of an integer type for the indices of a dictionary")
@@ -400,7 +398,7 @@ cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* arr
     t.indices = blank(owner, advance(array.buffers[1], first, element.itemsize), length)
     set_type(t.indices, element)
     finished(t.indices)
-    t.content = build(owner, schema.dictionary, array.dictionary, 0, array.dictionary.length, depth + 1, nodes)
+    t.content = build(owner, schema.dictionary, array.dictionary, 0, array.dictionary.length)
     if schema.flags & ARROW_FLAG_DICTIONARY_ORDERED:
         t.meaning = "ordered"
     field = field_of(schema.dictionary, NULL)
@@ -409,18 +407,18 @@ cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* arr
 
 
 cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
-                      Py_ssize_t length, int depth, int* nodes):
+                      Py_ssize_t length):
     cdef Tree t = new_tree(row.kind, length)
     if has(t, BIT_PACKED):
         t.bit = first & 7 if length else 0      # the buffer of an empty array may be empty
         t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
     elif has(t, FIELDS):
-        fill_children(t, owner, schema, array, first, length, depth, nodes)
+        fill_children(t, owner, schema, array, first, length)
     elif has(t, VIEWS):
         fill_views(t, owner, schema, array, first, length)
     else:
         t.offsets = offsets_of(owner, array, first, length, row.width)
-        t.content = child_of(owner, schema, array, depth, nodes) if has(t, LISTS) else \
+        t.content = child_of(owner, schema, array) if has(t, LISTS) else \
             characters_of(owner, schema, array, t.offsets)
         if has(t, LISTS):
             t.child_fields = fields_of(schema, b"item")
@@ -428,8 +426,8 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
     return t
 
 
-cdef object child_of(Import owner, ArrowSchema* schema, ArrowArray* array, int depth, int* nodes):
-    return build(owner, schema.children[0], array.children[0], 0, array.children[0].length, depth + 1, nodes)
+cdef object child_of(Import owner, ArrowSchema* schema, ArrowArray* array):
+    return build(owner, schema.children[0], array.children[0], 0, array.children[0].length)
 
 
 cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* array, Descriptor offsets):
@@ -477,8 +475,8 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
     return 0
 
 
-cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
-                       int depth, int* nodes) except -1:
+cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first,
+                       Py_ssize_t length) except -1:
     """Set the children of a struct or of an opaque node. Field names may repeat.
 
     The offset of a struct or a sparse union also applies to its children. If `length` is -1, children keep their own length.
@@ -488,7 +486,7 @@ cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* ar
     for k in range(schema.n_children):
         names.append("" if schema.children[k].name == NULL else field_name(schema.children[k].name))
         parts.append(build(owner, schema.children[k], array.children[k], first,
-                           array.children[k].length if length < 0 else length, depth + 1, nodes))
+                           array.children[k].length if length < 0 else length))
     t.names = tuple(names)
     t.parts = tuple(parts)
     t.child_fields = fields_of(schema, NULL)
@@ -496,7 +494,7 @@ cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* ar
 
 
 cdef Tree build_opaque(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
-                       Py_ssize_t length, int depth, int* nodes):
+                       Py_ssize_t length):
     """Build a node of a format whose elements only pass through.
 
     The offset of the array applies to its buffers, and to the children of a sparse union. Runs keep the offset.
@@ -514,7 +512,7 @@ cdef Tree build_opaque(Import owner, ArrowSchema* schema, ArrowArray* array, con
         buffers.append(finished(a))
     t.buffers = tuple(buffers)
     cdef bint sliced = is_sliced_with(t)
-    fill_children(t, owner, schema, array, first if sliced else 0, length if sliced else -1, depth, nodes)
+    fill_children(t, owner, schema, array, first if sliced else 0, length if sliced else -1)
     if schema.format[1] == c"u":
         union_codes(t.meaning, schema.n_children)
     elif schema.format[1] == c"r":

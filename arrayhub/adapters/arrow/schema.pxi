@@ -1,12 +1,12 @@
-"""Export of types as Arrow schemas, and comparison with requested schemas."""
+"""Export of types as Arrow schemas."""
 
 import numpy as np
 
 cimport numpy as cnp
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, strcmp, strlen
+from libc.string cimport memcpy, strcmp
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -18,9 +18,6 @@ from arrayhub._core.descriptor cimport (
     get_dtype,
     host_readable,
     kDLCUDAManaged,
-    reshape,
-    same_layout,
-    set_type,
     shape_tuple,
     stride_tuple,
 )
@@ -31,18 +28,15 @@ from arrayhub._core.tree cimport (
     FOREIGN,
     INDICES,
     LISTS,
-    MAX_DEPTH,
     NODE_KINDS,
     NUMBERS,
     WIDTH,
     Tree,
     has,
-    new_chunked,
-    same_node,
     visit_arrays,
 )
 
-from arrayhub._core.errors import PACKED_ELEMENTS, Refusal, interface_error, reason_of
+from arrayhub._core.errors import PACKED_ELEMENTS, Refusal, reason_of
 
 cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
 
@@ -160,25 +154,20 @@ cdef enum:
     BOOL8 = 2        # arrow.bool8, for booleans
 
 
-cdef int requested_form(object requested) except -1:
-    """Return the extension types that a requested schema selects for a dense array.
-
-    Higher layers and the consumer handle the other parts of the request, because a producer may ignore a request.
-    """
-    cdef ArrowSchema* schema
+cdef int requested_form(object node, ArrowSchema* schema) except -1:
+    """Return the extension types of a dense array that a request names, or whose storage it names. pyarrow casts the rest."""
+    cdef Descriptor a
     cdef int form = 0
-    if requested is None:
+    if isinstance(node, Tree):
         return 0
-    schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
-    if schema.release == NULL or schema.format == NULL:
-        raise released_error("requested_schema")
-    if extension_name(schema) == b"arrow.fixed_shape_tensor":
+    a = <Descriptor> node
+    if extension_name(schema) == b"arrow.fixed_shape_tensor" or (a.nd_ > 2 and has_flat_storage(schema)):
         form = TENSOR
-    for _ in range(MAX_DEPTH):
-        if schema.n_children != 1 or schema.children == NULL or schema.children[0] == NULL:
-            break
+    while schema.n_children == 1:
         schema = schema.children[0]
-    return form | BOOL8 if extension_name(schema) == b"arrow.bool8" else form
+    if a.dl_dtype_.code == BOOL_CODE and (schema.format[0] == c"c" or extension_name(schema) == b"arrow.bool8"):
+        form |= BOOL8
+    return form
 
 
 cdef bint is_for_host(Descriptor a) noexcept:
@@ -229,11 +218,6 @@ def packs_booleans(node):
     return packs(node, None)
 
 
-def extension_schema(Descriptor a):
-    """Return a schema capsule that requests the extension types of a dense array."""
-    return schema_capsule(exportable(a, TENSOR), TENSOR | BOOL8)
-
-
 cdef object exportable(object node, int form):
     """Return `node` with each tensor replaced by its storage. Raise BufferError if Arrow cannot represent the node.
 
@@ -264,185 +248,49 @@ def check_node(Tree node not None, bint copied):
 cdef int check_chunks(Tree t) except -1:
     """Raise BufferError if the chunks of a node differ in their Arrow type, because a stream has one schema."""
     cdef Py_ssize_t k
-    cdef str found
     if not has(t, CHUNKS) or t.checked:
         return 0
     first = schema_capsule(t.parts[0], 0)
     cdef ArrowSchema* expected = <ArrowSchema*> PyCapsule_GetPointer(first, SCHEMA_NAME)
     for k in range(1, len(t.parts)):
         other = schema_capsule(t.parts[k], 0)
-        found = difference_below(expected, <ArrowSchema*> PyCapsule_GetPointer(other, SCHEMA_NAME),
-                                 ("chunks[0]", f"chunks[{k}]"), "")
-        if found is not None:
-            raise Refusal("Arrow", f"the chunks have several types: {found}; accepted: one type. Pass copy=True,"
-                          " which concatenates the chunks, or use x.chunks one by one")
+        if not same_type(expected, <ArrowSchema*> PyCapsule_GetPointer(other, SCHEMA_NAME)):
+            raise Refusal("Arrow", f"chunks 0 and {k} have different types; accepted: one type. Pass copy=True, which"
+                          " concatenates the chunks, or use x.chunks one by one")
     t.checked = True
     return 0
 
 
-cdef object with_requested_extensions(object node, object requested, tuple asked):
-    """Return a node with the extension types that a requested schema names, at every depth.
-
-    Nodes for which the schema does not name an extension type are replaced by their storage. If the result would not have the
-    requested type, at most the extension type of the outermost node is removed, and all other nodes keep their types.
-    """
-    cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
-    cdef Tree t
-    if not isinstance(node, Tree):
-        return storage_of(<Descriptor> node, requested, asked)
-    t = <Tree> node
-    if has(t, CHUNKS):
-        return new_chunked(tuple([with_requested_extensions(chunk, requested, asked) for chunk in t.parts]))
-    field = None if t.field is None else (None, *t.field)
-    changed, facts = as_requested(t, field, schema)
-    if changed is t and facts is field:
-        return t
-    changed = root_with_field(changed, facts)
-    if difference(requested, schema_capsule(with_tensors(changed, None), 0)) is None:
-        return changed
-    if field is None or extension_in(field) is None or extension_name(schema) is not None:
-        return t
-    changed, facts = without_extension(t, field, schema)
-    return root_with_field(changed, facts)
+cdef bint same_type(ArrowSchema* left, ArrowSchema* right) except -1:
+    """Return whether two schemas of this module have the same type. The names of list items are ignored, as in pyarrow."""
+    cdef int64_t k
+    cdef ArrowSchema* one
+    cdef ArrowSchema* other
+    name = extension_name(left)
+    if strcmp(left.format, right.format) != 0 or name != extension_name(right) or left.n_children != right.n_children:
+        return False
+    if name == b"arrow.fixed_shape_tensor" and tensor_facts(left) != tensor_facts(right):
+        return False
+    if (left.dictionary == NULL) != (right.dictionary == NULL) or (left.flags ^ right.flags) & ARROW_FLAG_DICTIONARY_ORDERED:
+        return False
+    if left.dictionary != NULL and not same_type(left.dictionary, right.dictionary):
+        return False
+    for k in range(left.n_children):
+        one, other = left.children[k], right.children[k]
+        if (one.flags ^ other.flags) & ARROW_FLAG_NULLABLE or not same_type(one, other):
+            return False
+        if left.format[1] == c"s" and strcmp(one.name, other.name) != 0:
+            return False
+    return True
 
 
-cdef Tree root_with_field(object node, tuple field):
-    """Return a copy of a node with the flags and metadata of `field`, or with the defaults if `field` is None."""
-    cdef Tree t = same_node(<Tree> node) if isinstance(node, Tree) else with_facts(node, (None, ARROW_FLAG_NULLABLE, None))
-    t.field = None if field is None or field[1:] == (ARROW_FLAG_NULLABLE, None) else field[1:]
-    return t
-
-
-cdef object extension_in(tuple field):
-    """Return the name of the extension type of a field, or None. See `field_of`."""
-    return None if field is None else name_in(field[2])
-
-
-cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
-    """Return a node and its field (see `field_of`) with the extension types of a requested schema.
-
-    The caller must check that the storage has the requested type.
-    """
-    cdef Tree t, changed
-    cdef Py_ssize_t k
-    if isinstance(node, Tree) and field is None and (<Tree> node).field is not None:
-        field = (None, *(<Tree> node).field)
-    own, wanted = extension_in(field), extension_name(asked)
-    if own is not None and wanted is None:
-        node, field = without_extension(node, field, asked)
-    elif own is None and wanted is not None:
-        field = (None if field is None else field[0], ARROW_FLAG_NULLABLE if field is None else field[1], raw_metadata(asked))
-    if not isinstance(node, Tree) or has(<Tree> node, NUMBERS):
-        if extension_in(field) != b"arrow.fixed_shape_tensor":
-            node = items_as_requested(node, field, asked)
-        return node, field
-    t = <Tree> node
-    fields = list(t.child_fields or ())
-    content, parts = t.content, t.parts
-    if has(t, INDICES) and asked.dictionary != NULL:
-        content, facts = as_requested(content, child_field(t, 0), asked.dictionary)
-        set_item(fields, 0, facts)
-    elif has(t, LISTS) and asked.n_children == 1:
-        content, facts = as_requested(content, child_field(t, 0), asked.children[0])
-        set_item(fields, 0, facts)
-    elif has(t, FIELDS | FOREIGN) and asked.n_children == len(t.parts):
-        parts = list(t.parts)
-        for k in range(len(parts)):
-            parts[k], facts = as_requested(parts[k], child_field(t, k), asked.children[k])
-            set_item(fields, k, facts)
-    made = None if fields.count(None) == len(fields) else tuple(fields)
-    changed = with_parts(t, content, made, parts)
-    if changed is t and made != t.child_fields:
-        changed = same_node(t)
-        changed.child_fields = made
-    return changed, field
-
-
-cdef int set_item(list fields, Py_ssize_t k, object facts) except -1:
-    """Set the field of child `k` in a list. Append None for each missing entry before it."""
-    while len(fields) <= k:
-        fields.append(None)
-    fields[k] = facts
-    return 0
-
-
-cdef object items_as_requested(object node, tuple field, ArrowSchema* asked):
-    """Return an array of numbers whose items have the requested extension types.
-
-    Arrow represents each dimension after the first as a list. The child of this list is an item, which can have an extension
-    type.
-    """
-    cdef Descriptor a = <Descriptor> ((<Tree> node).content if isinstance(node, Tree) else node)
-    cdef list items = list((<Tree> node).child_fields or ()) if isinstance(node, Tree) else []
-    cdef Py_ssize_t axis
-    cdef Tree t
-    before = list(items)
-    for axis in range(a.nd_ - 1):
-        if asked.n_children != 1:
-            break
-        asked = asked.children[0]
-        item = items[axis] if axis < len(items) else None
-        own, wanted = extension_in(item), extension_name(asked)
-        if own is None and wanted is not None:
-            set_item(items, axis, (None, ARROW_FLAG_NULLABLE, raw_metadata(asked)) if item is None
-                     else (item[0], item[1], raw_metadata(asked)))
-        elif own is not None and wanted is None:
-            items[axis] = (item[0], item[1], None)
-            if own == b"arrow.bool8" and asked.format[0] == c"c":
-                a = as_bytes(a)
-    if items == before:
-        return node
-    t = with_facts(node, (None, ARROW_FLAG_NULLABLE, None) if field is None else field)
-    t.field = (<Tree> node).field if isinstance(node, Tree) else None
-    t.content = a
-    t.child_fields = tuple(items)
-    return t
-
-
-cdef tuple without_extension(object node, tuple field, ArrowSchema* asked):
-    """Return the storage of a node with an extension type, and the node's field without the metadata.
-
-    Tensors become flat rows if `asked` is a list of a type without children. Booleans become int8 if `asked` is int8.
-    """
-    cdef Descriptor a
-    cdef Tree t = None
-    if isinstance(node, Tree) and not has(<Tree> node, NUMBERS):
-        t = same_node(<Tree> node)
-    elif extension_in(field) == b"arrow.fixed_shape_tensor":
-        t = tensor_storage(with_facts(node, field)) if has_flat_storage(asked) else with_facts(node, field)
-    else:
-        a = <Descriptor> ((<Tree> node).content if isinstance(node, Tree) else node)
-        a = as_bytes(a) if a.dl_dtype_.code == BOOL_CODE and asked.format[0] == c"c" else a
-        if not isinstance(node, Tree):
-            return a, (field[0], field[1], None)
-        t = same_node(<Tree> node)
-        t.content = a
-    t.field = None
-    return t, (field[0], field[1], None)
-
-
-cdef Descriptor storage_of(Descriptor a, object requested, tuple asked):
-    """Return a dense array as the storage that a schema requests: flat rows instead of tensors, int8 instead of bool.
-
-    Return the array unchanged if the schema requests the extension types.
-    """
-    cdef int form = requested_form(requested)
-    if not form & TENSOR and has_flat_rows(asked) and a.nd_ > 2 and a.flags_ & C_CONTIGUOUS:
-        a = reshape(a, (a.shape_[0], layout.count(a.nd_ - 1, a.shape_ + 1)))
-    while len(asked[1]) == 1:
-        asked = asked[1][0]
-    return as_bytes(a) if a.dl_dtype_.code == BOOL_CODE and asked[0] == "c" and not form & BOOL8 else a
-
-
-cdef bint has_flat_rows(tuple asked):
-    """Return whether a requested type is a list of a type without children."""
-    return len(asked[1]) == 1 and not asked[1][0][0].startswith("+")
-
-
-cdef Descriptor as_bytes(Descriptor a):
-    cdef Descriptor view = same_layout(a)
-    set_type(view, dtypes.by_arrow(c"c"))
-    return view
+cdef dict tensor_facts(ArrowSchema* schema):
+    """Return the parameters of ``arrow.fixed_shape_tensor`` in a schema. Omit parameters with the default value."""
+    fields = json_of(pairs_of(schema).get(b"ARROW:extension:metadata", b""))
+    permutation = list_in(fields, "permutation", int)
+    if permutation is not None and permutation == sorted(permutation):
+        fields["permutation"] = None
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
@@ -616,145 +464,8 @@ cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     return fill_dense_schema(out.children[0], a, None, a.nd_ - 1, _ITEM, None, None, form & BOOL8)
 
 
-cdef void _drop_schema_capsule(object capsule) noexcept:
-    cdef ArrowSchema* schema = <ArrowSchema*> PyCapsule_GetPointer(capsule, SCHEMA_NAME)
-    if schema.release != NULL:
-        schema.release(schema)
-    PyMem_RawFree(schema)
-
-
 cdef object schema_capsule(object node, int form):
-    cdef ArrowSchema* schema = <ArrowSchema*> PyMem_RawCalloc(1, sizeof(ArrowSchema))
-    if schema == NULL:
-        raise MemoryError
-    try:
-        capsule = PyCapsule_New(schema, SCHEMA_NAME, _drop_schema_capsule)
-    except BaseException:
-        PyMem_RawFree(schema)
-        raise
-    fill_root_schema(schema, node, form)
+    cdef void* held
+    capsule = new_capsule(sizeof(ArrowSchema), SCHEMA_NAME, &held)
+    fill_root_schema(<ArrowSchema*> held, node, form)
     return capsule
-
-
-cdef object emit_schema(object node, object requested_schema):
-    """Return a schema capsule for a node."""
-    cdef int form = requested_form(requested_schema)
-    return schema_capsule(exportable(node, form), form)
-
-
-# ------------------------------------------------------------------------------------------------------------- requests
-
-
-cdef tuple described(object capsule):
-    """Return a requested schema as a pair of its format and a list of such pairs for its children."""
-    cdef int nodes = 0
-    cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, "requested_schema")
-    return described_node(schema, 0, &nodes)
-
-
-cdef tuple described_node(ArrowSchema* schema, int depth, int* nodes):
-    cdef int64_t k
-    nodes[0] += 1
-    if depth > MAX_DEPTH or nodes[0] > MAX_NODES:
-        raise too_many_nodes("requested_schema")
-    if schema.release == NULL:
-        raise released_error("requested_schema")
-    if schema.format == NULL:
-        raise interface_error("Arrow", "requested_schema.format", None, "a format of the C data interface")
-    if schema.n_children < 0:
-        raise interface_error("Arrow", "requested_schema.n_children", schema.n_children, "zero or more")
-    if schema.n_children > 0 and schema.children == NULL:
-        raise interface_error("Arrow", "requested_schema.children", None, f"{schema.n_children} pointers to children")
-    text = spelled(schema)
-    cdef list children = []
-    for k in range(schema.n_children):
-        if schema.children[k] == NULL:
-            raise interface_error("Arrow", f"requested_schema.children[{k}]", None, "a pointer to a child")
-        children.append(described_node(schema.children[k], depth + 1, nodes))
-    if schema.dictionary != NULL:
-        described_node(schema.dictionary, depth + 1, nodes)
-    return (text, children)
-
-
-cdef str difference(object requested, object own):
-    """Describe how a requested type differs from the type of an array, or return None if they are equal.
-
-    The name of a list's items is ignored, as in pyarrow. If the requested schema is a struct that is not nullable (a table),
-    the types are not compared, because the consumer casts the columns.
-    """
-    cdef ArrowSchema* asked = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
-    if asked.format[0] == c"+" and asked.format[1] == c"s" and not asked.flags & ARROW_FLAG_NULLABLE:
-        return None
-    return difference_below(asked, <ArrowSchema*> PyCapsule_GetPointer(own, SCHEMA_NAME),
-                            ("requested_schema", "the array's schema"), "")
-
-
-cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, tuple names, str path):
-    """Describe the first difference between two nodes or their children, or return None if the nodes are equal.
-
-    `names` contains the names of the two root nodes in the description, and `path` is the path from the root to the node.
-    The caller must have validated both schemas.
-    """
-    cdef int64_t k
-    cdef str found
-    if strcmp(asked.format, given.format) != 0:
-        return contrast(names, path, f"has format {spelled(asked)!r}", f"has format {spelled(given)!r}")
-    if extension_of(asked) != extension_of(given):
-        return contrast(names, path, extension_of(asked), extension_of(given))
-    if extension_name(asked) == b"arrow.fixed_shape_tensor" and tensor_facts(asked) != tensor_facts(given):
-        return contrast(names, path, f"is a tensor of {tensor_facts(asked)}", f"is a tensor of {tensor_facts(given)}")
-    if dictionary_of(asked) != dictionary_of(given):
-        return contrast(names, path, dictionary_of(asked), dictionary_of(given))
-    if asked.dictionary != NULL:
-        found = difference_below(asked.dictionary, given.dictionary, names, f"{path}.dictionary")
-        if found is not None:
-            return found
-    if asked.n_children != given.n_children:
-        return contrast(names, path, f"has {asked.n_children} children", f"has {given.n_children} children")
-    for k in range(asked.n_children):
-        found = difference_of_fields(asked.children[k], given.children[k], asked.format[1] == c"s", names,
-                                     f"{path}.children[{k}]")
-        if found is not None:
-            return found
-    return None
-
-
-cdef str contrast(tuple names, str path, str first, str second):
-    return f"{names[0]}{path} {first}, and {names[1]}{path} {second}"
-
-
-cdef dict tensor_facts(ArrowSchema* schema):
-    """Return the parameters of ``arrow.fixed_shape_tensor`` in a schema. Omit parameters with the default value."""
-    fields = json_of(pairs_of(schema).get(b"ARROW:extension:metadata", b""))
-    permutation = list_in(fields, "permutation", int)
-    if permutation is not None and permutation == sorted(permutation):
-        fields["permutation"] = None
-    return {key: value for key, value in fields.items() if value is not None}
-
-
-cdef str difference_of_fields(ArrowSchema* asked, ArrowSchema* given, bint named, tuple names, str path):
-    if named and (asked.name == NULL or strcmp(asked.name, given.name) != 0):
-        name = None if asked.name == NULL else asked.name.decode("utf-8", "replace")
-        return contrast(names, path, f"is named {name!r}", f"is named {given.name.decode()!r}")
-    if (asked.flags ^ given.flags) & ARROW_FLAG_NULLABLE:
-        return contrast(names, path, nullability(asked), nullability(given))
-    return difference_below(asked, given, names, path)
-
-
-cdef str nullability(ArrowSchema* schema):
-    return "is nullable" if schema.flags & ARROW_FLAG_NULLABLE else "is not nullable"
-
-
-cdef str spelled(ArrowSchema* schema):
-    return schema.format[:min(<Py_ssize_t> strlen(schema.format), 80)].decode("utf-8", "replace")
-
-
-cdef str extension_of(ArrowSchema* schema):
-    name = extension_name(schema)
-    return "does not have an extension type" if name is None else f"has extension type {name.decode('utf-8', 'replace')!r}"
-
-
-cdef str dictionary_of(ArrowSchema* schema):
-    if schema.dictionary == NULL:
-        return "does not have a dictionary"
-    return "has an ordered dictionary" if schema.flags & ARROW_FLAG_DICTIONARY_ORDERED else "has an unordered dictionary"

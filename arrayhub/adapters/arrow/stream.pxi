@@ -3,13 +3,12 @@
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.object cimport PyObject
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
 from arrayhub._core.cpython.finalizing cimport is_finalizing
-from arrayhub._core.cpython.exceptions cimport Aside, drop_reference, put_aside, put_back
-from arrayhub._core.tree cimport ANY, CHUNKS, MAX_DEPTH, Tree, has
+from arrayhub._core.cpython.exceptions cimport drop_reference, put_aside, put_back
+from arrayhub._core.tree cimport ANY, CHUNKS, Tree, has
 
 from arrayhub._core.errors import Refusal, interface_error
 
@@ -25,160 +24,95 @@ cdef extern from "<errno.h>" nogil:
 ctypedef int (*Check)(ArrowSchema* schema, object obj) except -1
 
 
-cdef struct Source:                 # a producer's stream of host or device arrays; in the unused struct, `release` is NULL
-    ArrowArrayStream host
-    ArrowDeviceArrayStream device
-
-
-cdef list import_stream(object obj, Check check):
-    """Read a stream of host arrays, and return one Import per chunk. The first Import owns the schema.
+cdef list read_stream(Stream* source, Check check, object obj):
+    """Move a stream out of its capsule, read it, and return one Import per chunk. The first Import owns the schema.
 
     For a stream without chunks, return one Import without an array. `check` may be NULL.
     """
-    cdef Source source
-    capsule = getattr(obj, "__arrow_c_stream__")()
-    cdef ArrowArrayStream* stream = <ArrowArrayStream*> pointer_in(capsule, STREAM_NAME, "__arrow_c_stream__()")
-    if stream.release == NULL:
-        raise released_error("ArrowArrayStream")
-    source.host = stream[0]
-    source.device.release = NULL
-    stream.release = NULL
-    return read_to_the_end(&source, check, obj)
-
-
-cdef list import_device_stream(object obj, Check check):
-    """Read a stream of device arrays, and return one Import per chunk, as `import_stream` does."""
-    cdef Source source
-    capsule = getattr(obj, "__arrow_c_device_stream__")()
-    cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> pointer_in(capsule, DEVICE_STREAM_NAME,
-                                                                               "__arrow_c_device_stream__()")
-    if stream.release == NULL:
-        raise released_error("ArrowDeviceArrayStream")
-    source.device = stream[0]
-    source.host.release = NULL
-    stream.release = NULL
-    return read_to_the_end(&source, check, obj)
-
-
-cdef list read_to_the_end(Source* source, Check check, object obj):
+    if source.release == NULL:
+        raise released_error(name_of_struct(source))
+    cdef Stream stream = source[0]
+    source.release = NULL
     cdef Import owner = new_import()
     cdef list chunks = [owner]
     try:
-        read_schema(source, &owner.schema)
+        read_schema(&stream, &owner.schema)
         if check != NULL:
             check(&owner.schema, obj)
-        while read_next(source, owner):
+        while read_next(&stream, owner):
             PyErr_CheckSignals()
             owner = new_import()
             chunks.append(owner)
         if len(chunks) > 1:
             chunks.pop()
     finally:
-        release_source(source)
+        aside = put_aside()
+        stream.release(&stream)
+        put_back(aside)
     return chunks
 
 
-cdef void release_source(Source* source) noexcept:
-    cdef Aside aside = put_aside()
-    if source.device.release != NULL:
-        source.device.release(&source.device)
-    else:
-        source.host.release(&source.host)
-    put_back(aside)
+cdef str name_of_struct(Stream* stream):
+    return "ArrowArrayStream" if Stream is ArrowArrayStream else "ArrowDeviceArrayStream"
 
 
-cdef int read_schema(Source* source, ArrowSchema* out) except -1:
-    cdef int code
-    cdef Aside aside = put_aside()
-    if source.device.release != NULL:
-        check_functions("ArrowDeviceArrayStream", source.device.get_schema != NULL, source.device.get_next != NULL)
-        code = source.device.get_schema(&source.device, out)
-    else:
-        check_functions("ArrowArrayStream", source.host.get_schema != NULL, source.host.get_next != NULL)
-        code = source.host.get_schema(&source.host, out)
+cdef int read_schema(Stream* stream, ArrowSchema* out) except -1:
+    cdef int code, nodes = 0
+    if stream.get_schema == NULL or stream.get_next == NULL:
+        missing = "get_schema" if stream.get_schema == NULL else "get_next"
+        raise interface_error("Arrow", f"{name_of_struct(stream)}.{missing}", None, "a function")
+    aside = put_aside()
+    code = stream.get_schema(stream, out)
     put_back(aside)      # also reports and clears an exception that the producer left pending
     if code != 0:
         out.release = NULL       # the struct is undefined after an error
-    check_code(source, code, "get_schema")
-    if out.release == NULL:
-        raise released_error("ArrowSchema")
-    return 0
+        raise stream_error(stream, code, "get_schema")
+    return check_schema(out, "ArrowSchema", 0, &nodes)
 
 
-cdef int check_functions(str struct, bint get_schema, bint get_next) except -1:
-    if not get_schema or not get_next:
-        raise interface_error("Arrow", f"{struct}.{'get_next' if get_schema else 'get_schema'}", None, "a function")
-    return 0
-
-
-cdef bint read_next(Source* source, Import owner) except -1:
+cdef bint read_next(Stream* stream, Import owner) except -1:
     """Read the next array into `owner`. Return False at the end of the stream."""
     cdef int code
     cdef ArrowDeviceArray found
-    cdef Aside aside = put_aside()
-    if source.device.release == NULL:
-        with nogil:
-            code = source.host.get_next(&source.host, &owner.array)
-        put_back(aside)
-        if code != 0:
-            owner.array.release = NULL
-        check_code(source, code, "get_next")
-        return owner.array.release != NULL
+    aside = put_aside()
     with nogil:
-        code = source.device.get_next(&source.device, &found)
+        if Stream is ArrowArrayStream:
+            code = stream.get_next(stream, &owner.array)
+        else:
+            code = stream.get_next(stream, &found)
     put_back(aside)
-    check_code(source, code, "get_next")
-    if found.array.release == NULL:
-        return False
-    move_device_struct(owner, &found)
-    if found.device_type != source.device.device_type:
-        raise interface_error("Arrow", "ArrowDeviceArray.device_type", found.device_type,
-                              f"{source.device.device_type}, as in the stream")
-    return True
+    if code != 0:
+        owner.array.release = NULL
+        raise stream_error(stream, code, "get_next")
+    if Stream is ArrowDeviceArrayStream:
+        if found.array.release == NULL:
+            return False
+        move_device_struct(owner, &found)
+        if found.device_type != stream.device_type:
+            raise interface_error("Arrow", "ArrowDeviceArray.device_type", found.device_type,
+                                  f"{stream.device_type}, as in the stream")
+    return owner.array.release != NULL
 
 
-cdef int check_code(Source* source, int code, str function) except -1:
+cdef object stream_error(Stream* stream, int code, str function):
     cdef const char* words = NULL
-    if code == 0:
-        return 0
-    if source.device.release != NULL and source.device.get_last_error != NULL:
-        words = source.device.get_last_error(&source.device)
-    elif source.device.release == NULL and source.host.get_last_error != NULL:
-        words = source.host.get_last_error(&source.host)
+    if stream.get_last_error != NULL:
+        words = stream.get_last_error(stream)
     message = "" if words == NULL else ": " + words.decode("utf-8", "replace")
-    raise Refusal("Arrow stream", f"{function} failed with error number {code}{message}")
+    return Refusal("Arrow stream", f"{function} failed with error number {code}{message}")
 
 
 cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
     """Create an empty array of a schema's type, for a stream without chunks."""
-    cdef int64_t nodes = 1
-    return make_empty_node(out, schema, 0, &nodes)
-
-
-cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_t* nodes) except -1:
-    """Create one empty node. `nodes` counts all nodes, to limit their number if a hostile schema repeats a child."""
     cdef int64_t k
-    if schema.release == NULL:
-        raise released_error("ArrowSchema")
     cdef const Format* row = find_format(schema.format)
     if row == NULL:
-        raise interface_error("Arrow", "format", None if schema.format == NULL else schema.format,
-                              "a format of the C data interface, for a stream without chunks")
-    if schema.n_children < 0:
-        raise interface_error("Arrow", "n_children", schema.n_children, "zero or more")
-    if schema.n_children <= MAX_NODES:
-        nodes[0] += schema.n_children + (schema.dictionary != NULL)
-    if depth > MAX_DEPTH or schema.n_children > MAX_NODES or nodes[0] > MAX_NODES:
-        raise too_many_nodes("the schema")
+        raise format_error(schema)
     cdef int buffers = 0 if row.kind == REFUSED else buffers_of(row)
     new_body(out, None, 3 if buffers == ANY else buffers, schema.n_children, schema.dictionary != NULL)
     for k in range(schema.n_children):
-        if schema.children == NULL or schema.children[k] == NULL:
-            raise interface_error("Arrow", f"children[{k}]", None, "a pointer to a child")
-        make_empty_node(out.children[k], schema.children[k], depth + 1, nodes)
-    if schema.dictionary != NULL:
-        make_empty_node(out.dictionary, schema.dictionary, depth + 1, nodes)
-    return 0
+        make_empty(out.children[k], schema.children[k])
+    return 0 if schema.dictionary == NULL else make_empty(out.dictionary, schema.dictionary)
 
 
 # ------------------------------------------------------------------------------------------------------------- export
@@ -231,11 +165,7 @@ cdef int export_schema(Exported* exported, ArrowSchema* out) noexcept with gil:
     return code
 
 
-cdef int _stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogil:
-    return export_schema(<Exported*> stream.private_data, out)
-
-
-cdef int _device_stream_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out) noexcept nogil:
+cdef int _stream_schema(Stream* stream, ArrowSchema* out) noexcept nogil:
     return export_schema(<Exported*> stream.private_data, out)
 
 
@@ -271,11 +201,7 @@ cdef int _device_stream_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* o
     return export_next(<Exported*> stream.private_data, &out.array, out)
 
 
-cdef const char* _stream_error(ArrowArrayStream* stream) noexcept nogil:
-    return (<Exported*> stream.private_data).last
-
-
-cdef const char* _device_stream_error(ArrowDeviceArrayStream* stream) noexcept nogil:
+cdef const char* _stream_error(Stream* stream) noexcept nogil:
     return (<Exported*> stream.private_data).last
 
 
@@ -290,85 +216,30 @@ cdef void free_exported(Exported* exported) noexcept with gil:
     PyMem_RawFree(exported)
 
 
-cdef void _release_stream(ArrowArrayStream* stream) noexcept nogil:
+cdef void _release_stream(Stream* stream) noexcept nogil:
     if stream != NULL and stream.release != NULL:
         stream.release = NULL
         drop_exported(<Exported*> stream.private_data)
 
 
-cdef void _release_device_stream(ArrowDeviceArrayStream* stream) noexcept nogil:
-    if stream != NULL and stream.release != NULL:
-        stream.release = NULL
-        drop_exported(<Exported*> stream.private_data)
-
-
-cdef void _drop_stream_capsule(object capsule) noexcept:
-    cdef ArrowArrayStream* stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, STREAM_NAME)
-    if stream.release != NULL:
-        stream.release(stream)
-    PyMem_RawFree(stream)
-
-
-cdef void _drop_device_stream_capsule(object capsule) noexcept:
-    cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> PyCapsule_GetPointer(capsule, DEVICE_STREAM_NAME)
-    if stream.release != NULL:
-        stream.release(stream)
-    PyMem_RawFree(stream)
-
-
-cdef void* new_stream(size_t size, object node, int form, Exported** exported) except NULL:
-    """Allocate the struct of a stream and its private data."""
-    cdef void* stream = PyMem_RawCalloc(1, size)
-    exported[0] = <Exported*> PyMem_RawCalloc(1, sizeof(Exported))
-    if stream == NULL or exported[0] == NULL:
-        PyMem_RawFree(stream)
-        PyMem_RawFree(exported[0])
+cdef Exported* new_exported(object node, int form) except NULL:
+    cdef Exported* exported = <Exported*> PyMem_RawCalloc(1, sizeof(Exported))
+    if exported == NULL:
         raise MemoryError
     Py_INCREF(node)
-    exported[0].node = <PyObject*> node
-    exported[0].form = form
-    return stream
+    exported.node = <PyObject*> node
+    exported.form = form
+    return exported
 
 
-cdef object emit_stream(object node, object requested_schema):
-    """Return a capsule with a stream of the chunks of a node."""
-    cdef int form = requested_form(requested_schema)
-    cdef Exported* exported
-    cdef ArrowArrayStream* stream
-    node = compact(exportable(node, form), form)
-    ready_for_host(node)
-    stream = <ArrowArrayStream*> new_stream(sizeof(ArrowArrayStream), node, form, &exported)
+cdef int fill_stream(Stream* stream, object node, int form) except -1:
+    stream.private_data = new_exported(node, form)
     stream.get_schema = _stream_schema
-    stream.get_next = _stream_next
+    if Stream is ArrowArrayStream:
+        stream.get_next = _stream_next
+    else:
+        stream.get_next = _device_stream_next
+        stream.device_type = exported_device_of_node(node).device_type
     stream.get_last_error = _stream_error
     stream.release = _release_stream
-    stream.private_data = exported
-    try:
-        return PyCapsule_New(stream, STREAM_NAME, _drop_stream_capsule)
-    except BaseException:
-        free_exported(exported)
-        PyMem_RawFree(stream)
-        raise
-
-
-cdef object emit_device_stream(object node, object requested_schema, dict keywords):
-    """Return a capsule with a device stream of the chunks of a node. Pending work is handled as in `emit_device`."""
-    cdef int form = requested_form(requested_schema)
-    cdef Exported* exported
-    cdef ArrowDeviceArrayStream* stream
-    refuse_keywords("__arrow_c_device_stream__", keywords)
-    node = compact(exportable(node, form), form)
-    ready_on_device(node)
-    stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, form, &exported)
-    stream.device_type = exported_device_of_node(node).device_type
-    stream.get_schema = _device_stream_schema
-    stream.get_next = _device_stream_next
-    stream.get_last_error = _device_stream_error
-    stream.release = _release_device_stream
-    stream.private_data = exported
-    try:
-        return PyCapsule_New(stream, DEVICE_STREAM_NAME, _drop_device_stream_capsule)
-    except BaseException:
-        free_exported(exported)
-        PyMem_RawFree(stream)
-        raise
+    return 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
 from arrayhub._core.hooks import hooks
-from arrayhub.adapters.arrow import check_node, extension_schema, obstacle_of, packs_booleans
+from arrayhub.adapters.arrow import check_node, emit_with_extensions, obstacle_of, packs_booleans
 from arrayhub.nested.array import (
     NestedArray,
     is_on_host,
@@ -116,7 +116,7 @@ class _WithExtension:
         self.device = array.device
 
     def __arrow_c_device_array__(self, requested_schema: Any = None, **keywords: Any) -> Any:
-        return self._array.__arrow_c_device_array__(extension_schema(self._array), **keywords)
+        return emit_with_extensions(self._array)
 
 
 def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:

@@ -71,7 +71,7 @@ def test_reader_keeps_all_rows_after_explain(kind, at):
 @pytest.mark.parametrize("kind", READERS)
 def test_asarray_error_for_a_reader_suggests_a_call_that_reads_it(kind):
     x = READERS[kind]()
-    with pytest.raises(BufferError, match=r"has columns; .* call arrayhub\.asnested\(x\)"):
+    with pytest.raises(BufferError, match=r"has columns; .* Call arrayhub\.asnested\(x\)"):
         ah.asarray(x)
     assert sum(map(len, ah.asnested(x)) if kind != "duckdb" else [len(ah.asnested(x))]) == 3
 
@@ -154,7 +154,7 @@ def test_explain_does_not_request_the_stream_of_an_unknown_type(at):
 def test_asarray_rejects_a_schema_with_columns_before_reading_a_chunk():
     chunks = Chunks()
     x = Once(pa.RecordBatchReader.from_batches(batches()[0].schema, chunks))
-    with pytest.raises(BufferError, match=r"has columns; .* call arrayhub\.asnested.*create it again") as raised:
+    with pytest.raises(BufferError, match="has columns; .*create it again") as raised:
         ah.asarray(x)
     assert "create it again" in str(raised.value)
     assert (x.asked, chunks.read) == (1, 0)
@@ -166,7 +166,7 @@ def test_asarray_rejects_a_schema_with_columns_before_reading_a_chunk():
 )
 def test_nested_schema_is_rejected_before_reading(values):
     x = library("arro3.core").ArrayReader.from_arrow(pa.chunked_array([values]))
-    with pytest.raises(BufferError, match=r"call arrayhub\.asnested\(x\)"):
+    with pytest.raises(BufferError, match=r"Call arrayhub\.asnested\(x\)"):
         ah.asarray(x)
     assert rows(x) == values.to_pylist()
 
@@ -181,7 +181,7 @@ def test_single_use_stream_of_numbers_is_imported():
 @pytest.mark.parametrize("values", [[[1.0], [2.0]], [[1.0, None]]], ids=["chunks", "missing"])
 def test_error_states_that_the_stream_was_read(values):
     x = library("nanoarrow").ArrayStream(pa.chunked_array(values))
-    with pytest.raises(BufferError, match=r"asnested.*stream has been opened.*create it again"):
+    with pytest.raises(BufferError, match="stream has been opened.*create it again.*asnested"):
         ah.asarray(x)
     anew = library("nanoarrow").ArrayStream(pa.chunked_array(values))
     assert rows(anew) == [value for chunk in values for value in chunk]
@@ -234,7 +234,7 @@ def test_explain_does_not_run_a_duckdb_query(at):
 
 def test_asarray_error_for_a_query_suggests_a_call_that_computes_it():
     query = Counting()
-    with pytest.raises(BufferError, match=r"is a query, whose result has columns; call arrayhub\.asnested\(x\)"):
+    with pytest.raises(BufferError, match=r"is a query, .* Call arrayhub\.asnested\(x\)"):
         ah.asarray(query.relation)
     assert query.called == []
     assert len(ah.asnested(query.relation)) == 100
@@ -357,7 +357,7 @@ def test_nanoarrow_array_of_several_chunks_is_read_as_a_stream():
     assert (x.kind, len(x.chunks), x.to_list()) == ("chunked", 2, [1, 2, 3, 4, 5])
     assert ah.as_arrow(a).to_pylist() == ah.as_polars(a).to_list() == x.to_list()
     assert ah.as_numpy(a, copy=True).tolist() == ah.as_torch(a, copy=True).tolist() == x.to_list()
-    with pytest.raises(BufferError, match=r"has 2 chunks; accepted: one\. Pass copy=True"):
+    with pytest.raises(BufferError, match="has 2 chunks; pass copy=True"):
         ah.asarray(a)
 
 

@@ -24,7 +24,7 @@ from exporters import Index
 
 import arrayhub as ah
 from arrayhub import datashape
-from arrayhub.adapters.format_reader import parse_format
+from arrayhub.adapters.format_language import parse_format
 
 from . import arrow, arrow_edges, chance, nesting, sparse, values
 
