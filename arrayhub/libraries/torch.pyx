@@ -6,8 +6,6 @@ docs/private_names.md lists the private names used here.
 - torch_emit: export as tensors
 """
 
-from functools import partial
-
 cimport cython
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
@@ -315,9 +313,7 @@ cdef int refuse_unsafe(object tensor) except -1:
     if layout is not _torch.strided:
         call = jagged_call(tensor) if layout is _torch.jagged else "arrayhub.assparse(x) instead, or x.to_dense()"
         sparse = "arrayhub.assparse(x)" if str(layout).startswith("torch.sparse_") else ""
-        refusal = Refusal("torch", f"layout is {layout}", "torch.strided", sparse)
-        refusal.hint = partial(str, f"call {call} first")
-        raise refusal
+        raise Refusal("torch", f"layout is {layout}", f"torch.strided; call {call} first", sparse)
     if tensor.is_meta:
         raise Refusal("torch", "device is 'meta', without memory; accepted: tensors with data")
     return 0

@@ -20,7 +20,7 @@ LINES = {
     "arrayhub/convert": 4550,
     "arrayhub/include": 2250,
     "arrayhub/inspection": 3500,
-    "arrayhub/libraries": 4950,
+    "arrayhub/libraries": 4600,
     "arrayhub/nested": 8200,
     "arrayhub/runtimes": 2800,
     "arrayhub/sparse": 2050,
