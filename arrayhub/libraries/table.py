@@ -148,8 +148,8 @@ def _dpnp_array(module: Any) -> Any:
 #   returns None, the array may have any dtype. For any other result, the object is rejected. Types with the path None
 #   are not imported, not even through their protocols.
 # - importers: types that compiled code imports, in the order in which `module` (a module of this folder) or `known`
-#   sets the functions. "exactly" excludes subclasses, "derived" includes them, "own" includes those of the library, and
-#   "named" compares names, for types in private modules.
+#   sets the functions. "exactly" excludes subclasses, "derived" includes them. "own" includes those of the library, and
+#   compares names, for types in private modules.
 # - exports: the device type of the arrays that the library's exporter makes, and whether they may also be in host
 #   memory. The exporter returns the arrays of the first `own` importers unchanged.
 # - export_by, nests: the function that exports to a library without a compiled exporter, and whether its arrays can be
@@ -195,6 +195,7 @@ TABLE: dict[str, dict[str, Any]] = {
             **dict.fromkeys(["dict_items", "dict_keys", "dict_values", "filter", "frozenset"], "list(x)"),
             **dict.fromkeys(["generator", "map", "reversed", "set", "zip"], "list(x)"),
             "dict": _call_on_dict,
+            "str": ("", "numpy.load(x) reads an .npy file, PIL.Image.open(x) an image, and [x] is text"),
             "Array": "list(x)",  # of Python objects or pointers
             "c_char_p": "x.value",
             **dict.fromkeys(["_Pointer", "c_void_p"], ("", "numpy.ctypeslib.as_array(pointer, shape) views a target")),
@@ -229,7 +230,7 @@ TABLE: dict[str, dict[str, Any]] = {
         traits=("NO_STREAM_IS_NONE",),
         device="read_jax",
         module="jax",
-        importers=(("named", "jaxlib", "ArrayImpl"), ("named", "jax", "ArrayImpl")),
+        importers=(("own", "jaxlib", "ArrayImpl"), ("own", "jax", "ArrayImpl")),
         exports=("cuda", True),
         sparse={"JAXSparse": "jax"},
         types={"JAXSparse": None, "Shard": "data"},
@@ -263,7 +264,7 @@ TABLE: dict[str, dict[str, Any]] = {
         module="dpctl",
         importers=(
             ("exactly", "dpctl.tensor", "usm_ndarray"),
-            ("named", "dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"),
+            ("own", "dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"),
         ),
     ),
     "dpnp": dict(
@@ -295,9 +296,10 @@ TABLE: dict[str, dict[str, Any]] = {
         advice={
             **dict.fromkeys(["SparseCOOTensor", "SparseCSCMatrix"], "x.to_tensor()"),
             **dict.fromkeys(["SparseCSFTensor", "SparseCSRMatrix"], "x.to_tensor()"),
+            "Scalar": "x.as_py()",
         },
     ),
-    "nanoarrow": dict(importers=(("named", "nanoarrow", "CBuffer", "CBufferView"),)),
+    "nanoarrow": dict(importers=(("own", "nanoarrow", "CBuffer", "CBufferView"),)),
     "polars": dict(
         export_by="nested.export.polars:as_polars",
         nests=True,
@@ -382,11 +384,11 @@ TABLE: dict[str, dict[str, Any]] = {
     ),
     "paddle": dict(
         dtype="by_name",
-        importers=(("exactly", "paddle", "Tensor"), ("named", "paddle", "EagerParamBase")),
+        importers=(("exactly", "paddle", "Tensor"), ("own", "paddle", "EagerParamBase")),
     ),
     "av": dict(
         traits=("LEGACY_IS_WRITABLE",),
-        importers=(("named", "av", "VideoPlane"),),
+        importers=(("own", "av", "VideoPlane"),),
         resembling=("AudioFrame", "VideoFrame"),
         types=dict.fromkeys(["AudioFrame", "AudioPlane", "VideoFrame"]),
         advice={
@@ -403,7 +405,7 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("tf",),
         instead="tensorflow.convert_to_tensor(arrayhub.as_numpy(x))",
         traits=("DLPACK_BY_IMPORTER",),
-        importers=(("named", "tensorflow", "EagerTensor"),),
+        importers=(("own", "tensorflow", "EagerTensor"),),
         types=dict.fromkeys(["IndexedSlices", "RaggedTensor", "SparseTensor", "Variable"]),
         advice={
             "EagerTensor": "x.numpy()",

@@ -306,6 +306,8 @@ def _first_copied(obj: Any) -> Any:
     """Return a copy of the first elements of an object that `asnested` copies. Elements of ndarrays are not read."""
     if is_arrow_scalar(type(obj)):
         return asnested(obj)
+    if wrappers.refuses_protocols(type(obj)) and issubclass(type(obj), np.ndarray):  # such as a Quantity
+        return None
     if issubclass(type(obj), np.ndarray):
         masked = issubclass(type(obj), np.ma.MaskedArray)
         return asnested(obj[:LOOKED_AT] if obj.dtype.hasobject or masked else np.empty((0,) * obj.ndim, obj.dtype))
