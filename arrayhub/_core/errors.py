@@ -4,7 +4,6 @@ import re
 import reprlib
 import types
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,6 @@ class _Fields:
     reason: str
     accepted: str
     call: str
-    hint: Callable[[], str] | None = None  # returns further advice, which may read elements, when the text is made
 
     def __init__(self, subject: str = "", reason: str = "", accepted: str = "", call: str = "") -> None:
         super().__init__(subject, reason, accepted, call)  # type: ignore[call-arg]  # of the exception class
@@ -56,7 +54,6 @@ class _Fields:
     def __str__(self) -> str:
         text = f"{self.subject}: {self.reason}" if self.subject else self.reason
         text += f"; accepted: {self.accepted}" if self.accepted else ""
-        text += f"; {self.hint()}" if self.hint is not None else ""
         return f"{text}. Call {self.call}" if self.call and self.call not in text else text
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -147,7 +144,6 @@ def locate_refusal(error: BaseException, path: str) -> Any:
     located: Any = type(made)(*fields)
     if fields[0] == made.subject:  # not yet a path
         located = name_argument(located, path)
-    located.hint = made.hint and partial(_located_hint, made.hint, path)
     return located
 
 
@@ -155,16 +151,10 @@ def name_argument(error: Any, name: str) -> Any:
     """Return the same error with a name before its subject. An error without fields is returned unchanged."""
     if not isinstance(error, _Fields):
         return error
-    named = type(error)(f"{name}: {error.subject}" if error.subject else name, error.reason, error.accepted, error.call)
-    named.hint = error.hint
-    return named
+    return type(error)(f"{name}: {error.subject}" if error.subject else name, error.reason, error.accepted, error.call)
 
 
-X_NAME = re.compile(r"(?<![\w.'\"])x(?=[.,)\[]|$)")  # the name `x` in an expression or in a hint
-
-
-def _located_hint(hint: Callable[[], str], path: str) -> str:
-    return X_NAME.sub(path, hint())
+X_NAME = re.compile(r"(?<![\w.'\"])x(?=[.,)\[]|$)")  # the name `x` in an expression
 
 
 def relabel(error: BaseException, subject: str) -> BaseException:

@@ -14,7 +14,7 @@ from time import perf_counter
 from arrayhub._core.descriptor cimport COPIED, Descriptor, kDLCPU
 
 from arrayhub._core.descriptor import PROTOCOL_NAMES, TYPE_NAMES
-from arrayhub._core.errors import PASSES_ON, root_of
+from arrayhub._core.errors import root_of
 
 cdef extern from *:
     """
@@ -139,8 +139,6 @@ cdef Py_ssize_t nbytes_of(object array) except -1:
     nbytes = 0
     try:
         nbytes = getattr(array, "nbytes", 0)
-    except PASSES_ON:
-        raise
     except RuntimeError:      # sparse tensors of torch
         pass
     return nbytes if isinstance(nbytes, int) else 0

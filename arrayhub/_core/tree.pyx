@@ -271,7 +271,7 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
         part.content = part_of(t.content, start * t.width, stop * t.width)
     elif is_sliced_with(t):
         part.parts = tuple([part_of(field, start, stop) for field in t.parts])
-    return settled(part)
+    return drop_whole_bytes(part)
 
 
 cdef bint is_sliced_with(Tree t) noexcept:
@@ -290,8 +290,8 @@ cdef Tree chunks_between(Tree t, Py_ssize_t start, Py_ssize_t stop):
     return new_chunked(tuple(chunks))
 
 
-cdef Tree settled(Tree t):
-    """Remove whole bytes before the first bit of bit-packed arrays, so that ``t.bit`` is less than 8, and return `t`."""
+cdef Tree drop_whole_bytes(Tree t):
+    """Drop whole bytes before the first bit of bit-packed arrays, so that ``t.bit`` is less than 8, and return `t`."""
     cdef Py_ssize_t first_byte = t.bit >> 3
     if t.validity is None and not has(t, BIT_PACKED):
         t.bit = 0

@@ -125,9 +125,7 @@ cdef class Adapter:
         subject = f"{subject}: {error.subject}" if error.subject else subject
         if hint:
             return type(error)(subject, f"{reason_of(error)}{hint}")
-        made = type(error)(subject, error.reason, error.accepted, error.call)
-        made.hint = error.hint
-        return made
+        return type(error)(subject, error.reason, error.accepted, error.call)
 
     cdef str hint_for(self, error, value, ArrayType found, bint writes):
         """Return the advice to pass an argument to `adapt`, or "" if no argument helps."""

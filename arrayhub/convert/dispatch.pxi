@@ -375,13 +375,14 @@ cdef object refusal_error(object obj, list refusals):
         return error
     call = next((reason.call for _, reason in refusals if isinstance(reason, Refusal) and reason.call), "")
     hint = "" if call else wrappers.hint(obj, True)
+    call = call or wrappers.expression(obj)
     kind = TypeRefusal if isinstance(error, TypeError) else Refusal
     if not single:
         said = "; ".join([f"{words}: {reason_of(reason)}" for words, reason in refusals])
         return kind("asarray", f"all protocols of {cls} failed ({said}){hint}", call=call)
     if isinstance(error, Refusal):      # of this package
         return kind(error.subject, error.reason + hint, error.accepted, call)
-    return kind(words, f"{cls} refuses: {error}{hint}")
+    return kind(words, f"{cls} refuses: {error}{hint}", call=call)
 
 
 cdef double EXACT = 2.0 ** 53     # float64 represents all integers below this limit

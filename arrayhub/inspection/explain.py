@@ -15,8 +15,8 @@ from arrayhub.convert.names import library_name
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explanation import COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call, type_name
+from arrayhub.inspection.values import sample_rows
 from arrayhub.libraries import wrappers
-from arrayhub.libraries.table import sample_rows
 from arrayhub.runtimes.host import is_host_readable
 
 

@@ -11,6 +11,7 @@ from arrayhub.convert.functions import check_values, protocols_of_type
 from arrayhub.inspection.texts import attempt, type_name
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
+SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
 _NUMBERS = (bool, int, float, complex)
 _SEQUENCES = (list, tuple, range)
 
@@ -70,3 +71,19 @@ def _dtype_of_item(item: Any) -> Any:
             "it contains None, a missing value; call arrayhub.asnested(x), or arrayhub.as_numpy(x, missing=value)"
         )
     raise TypeError(f"it contains {type_name(cls)} objects, which NumPy does not convert to numbers")
+
+
+def sample_rows(obj: Any) -> Any:
+    """Return the first rows of a pandas object, and its first row with a missing value, which decide about the call."""
+    columns = [obj.iloc[:, k] for k in range(min(obj.shape[1], LOOKED_AT))] if obj.ndim == 2 else [obj]
+    rows = [*range(SAMPLED)]
+    for column in columns:
+        # NumPy's NaN and objects are values here.
+        if not isinstance(column.dtype, np.dtype) or column.dtype.kind in "mM":
+            missing = np.asarray(column.isna())
+            rows += [int(missing.argmax())] if missing.any() and missing.argmax() >= SAMPLED else []
+    if len(rows) == SAMPLED:
+        return getattr(obj, "iloc", obj)[:SAMPLED]
+    chosen = obj.iloc[rows] if hasattr(obj, "iloc") else obj[rows]
+    has_range = type(getattr(obj, "index", None)).__name__ == "RangeIndex"  # which is not exported
+    return chosen.reset_index(drop=True) if has_range else chosen

@@ -1,12 +1,8 @@
 """dpctl and dpnp: import of Memory objects, usm_ndarray and dpnp.ndarray, and export as usm_ndarray and dpnp.ndarray.
 
-Creating the interface dict of a usm_ndarray takes microseconds, mostly to wait for the queue. The import therefore avoids the
-dict if possible, and uses one of two methods that take nanoseconds:
-
-1. Call the exported C functions (dpctl up to 0.21), if they have the signatures below.
-2. Read the C struct, if the type has the size of the struct below.
-
-Each method is used only for the exact type, and only after it has read a test array correctly (`reads_truly`).
+Creating the interface dict of a usm_ndarray takes microseconds, mostly to wait for the queue. The import therefore reads the C
+struct, which takes nanoseconds. The struct is read only if the type is exact and has the size of the struct below, and if it
+has described a test array correctly (`reads_truly`).
 """
 
 import sys
@@ -41,7 +37,7 @@ from arrayhub.adapters.table cimport SYCL_DICT
 from arrayhub.libraries.known cimport library
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.errors import PASSES_ON, Refusal, interface_error, missing_library_error, module_of, needed
+from arrayhub._core.errors import Refusal, interface_error, missing_library_error, module_of, needed
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import limits
 
@@ -59,42 +55,8 @@ cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/
     PyObject* array_namespace
     PyObject* weak_references
 
-# The exported C functions. They do not run Python code and do not fail.
-cdef struct ArrayFunctions:
-    char* (*data)(PyObject*) noexcept
-    int (*nd)(PyObject*) noexcept
-    Py_ssize_t* (*shape)(PyObject*) noexcept
-    Py_ssize_t* (*strides)(PyObject*) noexcept
-    int (*typenum)(PyObject*) noexcept
-    int (*flags)(PyObject*) noexcept
-    object (*base)(PyObject*)
-
-# Their names and result types, in the order of the struct. The array is the only parameter.
-_FUNCTIONS = (
-    ("UsmNDArray_GetData", "char *"),
-    ("UsmNDArray_GetNDim", "int "),
-    ("UsmNDArray_GetShape", "Py_ssize_t *"),
-    ("UsmNDArray_GetStrides", "Py_ssize_t *"),
-    ("UsmNDArray_GetTypenum", "int "),
-    ("UsmNDArray_GetFlags", "int "),
-    ("UsmNDArray_GetUSMData", "PyObject *"),
-)
-_PARAMETERS = "(struct PyUSMArrayObject *)"
-
-cdef enum How:
-    BY_DICT
-    BY_STRUCT
-    BY_FUNCTIONS
-
-
-cdef class Reader:
-    """Method for importing one usm_ndarray type."""
-    cdef How how
-    cdef ArrayFunctions call
-
-
-# One reader for each usm_ndarray type (dpctl's and dpnp's), created when the first array of the type is imported.
-cdef dict _readers = {}
+# For each usm_ndarray type (dpctl's and dpnp's): whether its struct is read. Set when the first array of the type is imported.
+cdef dict _has_struct = {}
 cdef tuple _MODULES = ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray")
 
 
@@ -125,17 +87,11 @@ cdef Descriptor parse_dpnp(object obj, object stream):
 
 
 cdef Descriptor parse_usm_ndarray(object obj, object stream):
-    """Import a ``usm_ndarray`` through C functions or its struct if verified, else through its interface dict."""
-    cdef UsmNdarray fields
-    cdef Descriptor a = None
-    cdef Reader reader = <Reader> found(_readers, type(obj))
-    if reader is None:
-        reader = reader_of(type(obj))
-    if reader.how == BY_STRUCT:
-        a = describe(<UsmNdarray*> <PyObject*> obj)
-    elif reader.how == BY_FUNCTIONS:
-        _base = call_all(reader, obj, &fields)      # keeps the pointers in `fields` valid
-        a = describe(&fields)
+    """Import a ``usm_ndarray`` through its struct if verified, else through its interface dict."""
+    has_struct = found(_has_struct, type(obj))
+    if has_struct is None:
+        has_struct = verify_struct(type(obj))
+    a = describe(<UsmNdarray*> <PyObject*> obj) if has_struct else None
     return parse_by_dict(obj, stream) if a is None else a
 
 
@@ -192,61 +148,19 @@ cdef Descriptor describe(UsmNdarray* u):
     return a
 
 
-cdef Reader reader_of(object cls):
-    """Return the reader of a type. The readers of dpctl's and dpnp's own usm_ndarray types are cached."""
-    cdef Reader reader = Reader()      # BY_DICT
+cdef bint verify_struct(object cls) except -1:
+    """Return whether the struct of a type can be read. Remember the result for dpctl's and dpnp's own usm_ndarray types."""
     name = module_of(cls)
     module = sys.modules.get(name) if name in _MODULES else None
     if cls is not getattr(module, "usm_ndarray", None) or not sycl.available():
-        return reader
-    verify_reader(reader, cls, module)
-    _readers[cls] = reader      # the reader is complete now; an interrupt before this line leaves the cache empty
-    return reader
-
-
-cdef int verify_reader(Reader reader, object cls, object module) except -1:
-    """Select a faster method if one reads a test array correctly."""
-    cdef UsmNdarray fields
+        return False
     try:
         array = cls((3, 7), dtype="<i4", buffer="device")[1:, ::2]
-    except PASSES_ON:
-        raise
+        verified = cls.__basicsize__ == sizeof(UsmNdarray) and reads_truly(<UsmNdarray*> <PyObject*> array, array)
     except Exception:      # without a default device, the test array cannot be created
-        return 0
-    if find_functions(reader, module):
-        _base = call_all(reader, array, &fields)
-        if reads_truly(&fields, array):
-            reader.how = BY_FUNCTIONS
-    if reader.how == BY_DICT and cls.__basicsize__ == sizeof(UsmNdarray) \
-            and reads_truly(<UsmNdarray*> <PyObject*> array, array):
-        reader.how = BY_STRUCT
-    return 0
-
-
-cdef bint find_functions(Reader reader, object module) except -1:
-    """Look up the exported C functions. Return whether all exist with the expected signatures."""
-    cdef void** slots = <void**> &reader.call
-    cdef int k
-    try:
-        for k, (name, result) in enumerate(_FUNCTIONS):
-            slots[k] = sycl.get_c_function(module, name, result + _PARAMETERS)
-    except (AttributeError, ImportError):
-        return False
-    return True
-
-
-cdef object call_all(Reader reader, object array, UsmNdarray* u):
-    """Fill the fields for `describe` by calling the C functions. Return the base, which keeps the fields valid."""
-    cdef PyObject* obj = <PyObject*> array
-    base = reader.call.base(obj)
-    u.base = <PyObject*> base
-    u.data = reader.call.data(obj)
-    u.nd = reader.call.nd(obj)
-    u.shape = reader.call.shape(obj)
-    u.strides = reader.call.strides(obj)
-    u.typenum = reader.call.typenum(obj)
-    u.flags = reader.call.flags(obj)
-    return base
+        verified = False
+    _has_struct[cls] = verified
+    return verified
 
 
 cdef bint reads_truly(UsmNdarray* u, object array) except -1:

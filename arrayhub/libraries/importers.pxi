@@ -14,7 +14,7 @@ from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport numpy
 
 from arrayhub._core.descriptor import label, relabel
-from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal
+from arrayhub._core.errors import InterfaceError, Refusal
 
 
 cdef Descriptor without_strings(object obj, object stream):
@@ -40,8 +40,6 @@ cdef Descriptor dlpack_first(object obj, object stream):
         return dlpack.parse(obj, stream)
     except InterfaceError:
         raise
-    except PASSES_ON:
-        raise
     except Exception:
         return None
 
@@ -63,8 +61,6 @@ cdef Descriptor parse_plane(object obj, object stream):
     try:
         a = dlpack.parse(obj, stream)
     except InterfaceError:
-        raise
-    except PASSES_ON:
         raise
     except Exception as error:
         why = f"PyAV refuses: {error}"
@@ -97,8 +93,6 @@ cdef Descriptor parse_image(object obj, object stream):
     try:
         a = arrow.parse(obj, stream)
     except InterfaceError:
-        raise
-    except PASSES_ON:
         raise
     except Exception:
         return None
@@ -187,8 +181,6 @@ cdef Descriptor parse_polars(object obj, object stream):
     cdef Descriptor a
     try:
         array = PyObject_Call(obj.to_numpy, (), _WITHOUT_COPY)
-    except PASSES_ON:
-        raise
     except Exception:      # polars raises RuntimeError instead of copying
         return None
     if not cnp.PyArray_CheckExact(array) or cnp.PyArray_NDIM(array) != 1 or \

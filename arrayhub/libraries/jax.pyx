@@ -36,7 +36,7 @@ from arrayhub.runtimes.cuda cimport (
 )
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import PASSES_ON, Refusal, first_line, needed, show
+from arrayhub._core.errors import Refusal, first_line, needed, show
 
 
 cdef int _on_gpu = False        # whether the last array was on a GPU; if so, the GPU path is tried first
@@ -61,8 +61,6 @@ cdef Descriptor parse(object obj, object stream):
     if a is None:
         try:
             a = buffer.parse(obj, None)
-        except PASSES_ON:
-            raise
         except (BufferError, RuntimeError, TypeError, ValueError):    # jax's class depends on the dtype, device or sharding
             a = None
     if a is None:
@@ -99,8 +97,6 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
         finally:
             leave(pushed)
         return on_gpu(obj, stream, handle, capsule)
-    except PASSES_ON:
-        raise
     except Exception:      # the private name is missing, or the array was deleted or is on several devices
         return None
 
@@ -110,8 +106,6 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         devices = obj.devices()
         if len(devices) == 1:
             return parse_on_device(obj, stream, next(iter(devices)).platform)
-    except PASSES_ON:
-        raise
     except Exception as error:     # exceptions of various classes; for a deleted array, the message mentions NoneType
         if obj.is_deleted():
             raise Refusal("jax", "the array was deleted or donated, so its memory is released; keep a copy") from None
@@ -311,8 +305,6 @@ cdef object emit(Descriptor a, bint may_copy):
         check_memory(a)
     try:
         result = jax.dlpack.from_dlpack(view)
-    except PASSES_ON:
-        raise
     except (TypeError, ValueError, RuntimeError) as error:
         raise Refusal("jax", f"from_dlpack rejects the array ({error})") from error
     if not may_copy and a.size and address_of(result) != a.ptr:

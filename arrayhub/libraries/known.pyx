@@ -168,20 +168,15 @@ def derived_from(module, *names):
     return recognize
 
 
-def named(root, *names):
-    """Return a predicate for types with the given names in any module of a library.
-
-    It recognizes types that are defined in private modules, whose names may change.
-    """
-    return lambda cls: root_of(cls) == root and cls.__name__ in names
-
-
 def own(root, *names):
-    """Return a predicate for types that a library defines and that have a base class, or are a class, of the given names."""
+    """Return a predicate for types that a library defines and that are, or derive from, a class of one of the given names.
+
+    It recognizes types in private modules, whose names may change.
+    """
     return lambda cls: root_of(cls) == root and any([base.__name__ in names and root_of(base) == root for base in cls.__mro__])
 
 
-_PREDICATES = {"exactly": exactly, "derived": derived_from, "own": own, "named": named}
+_PREDICATES = {"exactly": exactly, "derived": derived_from, "own": own}
 
 
 # ------------------------------------------------------------------------------------------------------------- export

@@ -1,7 +1,7 @@
 """numba: export as an array that compiled functions accept. numba_typing defines the numba type of USMArray."""
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import PASSES_ON, Refusal, first_line
+from arrayhub._core.errors import Refusal, first_line
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
@@ -30,8 +30,6 @@ def emit(array):
             return cuda.as_cuda_array(array)
         with cuda.gpus[array.device.id]:  # numba's arrays belong to the current device
             return cuda.as_cuda_array(array)
-    except PASSES_ON:
-        raise
     except Exception as error:  # the CUDA driver or numba's support for it is missing
         raise Refusal("numba", f"as_cuda_array fails for memory on {array.device} ({first_line(error)})") from error
 

@@ -34,7 +34,6 @@ from arrayhub._core.errors import (
     MISSING_TIMES,
     MISSING_VALUES,
     PACKED_ELEMENTS,
-    PASSES_ON,
     Refusal,
     TypeRefusal,
     module_of,
@@ -134,8 +133,6 @@ cdef Descriptor copy_values(object obj):
     refuse_endless(obj, "asarray")
     try:
         array = array_of(obj, None)
-    except PASSES_ON:
-        raise
     except (RuntimeError, TypeError, ValueError) as error:      # RuntimeError and TypeError are raised for arrays in a list
         reason = f"{show(obj)} is not a regular nested sequence of numbers ({error})"
         if isinstance(error, ValueError):
@@ -254,14 +251,14 @@ cpdef double count_elements(object obj, str call) except -1:
 
     Raise TypeError if a container contains itself, or if containers are nested too deeply.
     """
-    return counted(obj, 0, {}, call)
+    return count_below(obj, 0, {}, call)
 
 
 cdef enum:
     WIDE = 64       # from this length on, the count of a container of plain values is cached
 
 
-cdef double counted(object obj, int level, dict seen, str call) except -1:
+cdef double count_below(object obj, int level, dict seen, str call) except -1:
     cdef double elements = len(obj)
     cdef bint wide = elements >= WIDE
     if wide and id(obj) in seen and seen[id(obj)] is not None:
@@ -282,17 +279,17 @@ cdef double counted(object obj, int level, dict seen, str call) except -1:
     seen[id(obj)] = None
     for item in values:
         if isinstance(item, (list, tuple, dict)):
-            elements += counted(item, level + 1, seen, call)
+            elements += count_below(item, level + 1, seen, call)
     seen[id(obj)] = (obj, elements)
     return elements
 
 
 cpdef object with_ndarrays(object obj):
     """Return `obj` with each contained USMArray replaced by an ndarray, or `obj` itself if it does not contain a USMArray."""
-    return replaced(obj, 0, {})
+    return replace_arrays(obj, 0, {})
 
 
-cdef object replaced(object obj, int level, dict seen):
+cdef object replace_arrays(object obj, int level, dict seen):
     """Replace arrays recursively.
 
     `seen` contains the visited sequences by identity, because sequences may share elements or contain themselves. Sequences
@@ -308,7 +305,7 @@ cdef object replaced(object obj, int level, dict seen):
     if before is not None:
         return before[1]
     seen[id(obj)] = (obj, obj)
-    items = [replaced(item, level + 1, seen) for item in obj]
+    items = [replace_arrays(item, level + 1, seen) for item in obj]
     result = items if any([new is not old for new, old in zip(items, obj)]) else obj
     seen[id(obj)] = (obj, result)
     return result

@@ -287,8 +287,6 @@ def words_of(point: Any) -> str:
 def _load(point: Any) -> None:
     try:
         point.load()()
-    except MemoryError:
-        raise
     except Exception as error:
         raise InterfaceError(
             f"arrayhub.libraries: the entry point {words_of(point)} for {point.name!r} raised {_message_of(error)}"
@@ -345,56 +343,48 @@ def emitting_library_of(cls: type) -> str | None:
 
 
 def raise_parse_error(row: Entry, obj: Any, error: Exception) -> NoReturn:
-    """Raise an error that names `parse`, which has raised `error`.
-
-    BufferError and TypeError keep their type. Other exceptions become InterfaceError.
-    """
-    kind = type(error) if isinstance(error, Refusal) or type(error) in (BufferError, TypeError) else InterfaceError
-    _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_message_of(error)}", row.root)
+    """Raise an error that names `parse`, which has raised `error`."""
+    _raise(f"{name_of_type(type(obj))}: {row.words} raised", row.root, error, (BufferError, TypeError))
 
 
 def raise_result_error(row: Entry, obj: Any, result: Any, error: Exception) -> NoReturn:
     """Raise an error that names `parse`, whose `result` caused `error` in `asarray`."""
-    kind = type(error) if type(error) in (BufferError, Refusal) else InterfaceError
-    text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_message_of(error)}"
-    _raise(error, kind, text, row.root)
+    did = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}:"
+    _raise(did, row.root, error, (BufferError, Refusal))
 
 
-def _raise(error: Exception, kind: type[Exception], text: str, root: str) -> NoReturn:
+def raise_emit_error(root: str, error: Exception) -> NoReturn:
+    """Raise an error that names `emit`, which has raised `error`."""
+    did = f"{root}: {name_source(REGISTERED[root].emit, root)} raised"
+    _raise(did, root, error, (BufferError, TypeError, ImportError))
+
+
+def _raise(did: str, root: str, error: Exception, kept: tuple[type[Exception], ...]) -> NoReturn:
+    """Raise an error about what a plug-in did. Refusals and the classes `kept` stay, others become InterfaceError."""
     if getattr(error, "plugin", None) is not None:  # the error already names the plug-in of an inner object
         raise error
-    raise _marked(kind(text), root) from error
+    keeps = type(error) in kept or (TypeError in kept and isinstance(error, Refusal))
+    raise fault(f"{did} {_message_of(error)}", root, type(error) if keeps else InterfaceError) from error
+
+
+def fault(text: str, root: str, kind: type[Exception] = InterfaceError) -> Exception:
+    """Return an error that is known to name a plug-in."""
+    error: Any = kind(text)
+    error.plugin = root
+    return error
 
 
 def parse_fault(row: Entry, obj: Any, why: str) -> Exception:
     """Return the error about an invalid result of a plug-in's `parse` or path. `why` describes the result."""
-    text = f"{name_of_type(type(obj))}: {row.words} {why}; accepted: an array that shares the memory of the object"
-    return _marked(InterfaceError(text), row.root)
-
-
-def raise_emit_error(root: str, error: Exception) -> NoReturn:
-    """Raise an error that names `emit`, which has raised `error`.
-
-    BufferError, TypeError and ImportError keep their type. Other exceptions become InterfaceError.
-    """
-    keeps = isinstance(error, Refusal) or type(error) in (BufferError, TypeError, ImportError)
-    kind = type(error) if keeps else InterfaceError
-    _raise(error, kind, f"{root}: {name_source(REGISTERED[root].emit, root)} raised {_message_of(error)}", root)
+    accepted = "an array that shares the memory of the object"
+    return fault(f"{name_of_type(type(obj))}: {row.words} {why}; accepted: {accepted}", row.root)
 
 
 def emit_fault(root: str, result: Any) -> Exception:
     """Return the error for a result of `emit` that is not an array of the library."""
     words = name_source(REGISTERED[root].emit, root)
-    text = (
-        f"{root}: {words} returned {name_of_type(type(result))}; accepted: an array of {root} that shares the memory of"
-        " the argument"
-    )
-    return _marked(InterfaceError(text), root)
-
-
-def _marked(error: Exception, root: str) -> Exception:
-    error.plugin = root
-    return error
+    accepted = f"an array of {root} that shares the memory of the argument"
+    return fault(f"{root}: {words} returned {name_of_type(type(result))}; accepted: {accepted}", root)
 
 
 def _message_of(error: BaseException) -> str:

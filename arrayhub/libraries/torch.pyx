@@ -6,8 +6,6 @@ docs/private_names.md lists the private names used here.
 - torch_emit: export as tensors
 """
 
-from functools import partial
-
 cimport cython
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
@@ -32,7 +30,7 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, remember_h
 
 from arrayhub._core.descriptor import Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, Refusal, first_line, needed
+from arrayhub._core.errors import Refusal, first_line, needed
 
 include "torch_emit.pxi"
 
@@ -110,8 +108,6 @@ cdef Descriptor parse(object obj, object stream):
     if api != NULL and api.dltensor_from_py_object_no_sync != NULL and (cls is _tensor_type or cls is _parameter_type):
         try:
             a = parse_by_table(obj, stream, api)
-        except PASSES_ON:
-            raise
         except Exception:      # parse_by_dlpack raises an error that names a remedy
             pass
     return parse_by_dlpack(obj, stream) if a is None else a
@@ -186,15 +182,11 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         refuse_unsafe(obj)
     except BufferError:
         raise
-    except PASSES_ON:
-        raise
     except Exception as error:     # raised by the __torch_function__ of a subclass
         raise tensor_error(obj, error) from error
     try:
         # Only this function refers to the detached tensor, so no other code can replace the tensor's storage.
         a = dlpack.parse(obj.detach(), stream)
-    except PASSES_ON:
-        raise
     except Exception as error:     # transforms, modes and subclasses raise errors of many types
         raise tensor_error(obj, error) from error
     if a is not None and a.itemsize_ == 1:
@@ -315,9 +307,7 @@ cdef int refuse_unsafe(object tensor) except -1:
     if layout is not _torch.strided:
         call = jagged_call(tensor) if layout is _torch.jagged else "arrayhub.assparse(x) instead, or x.to_dense()"
         sparse = "arrayhub.assparse(x)" if str(layout).startswith("torch.sparse_") else ""
-        refusal = Refusal("torch", f"layout is {layout}", "torch.strided", sparse)
-        refusal.hint = partial(str, f"call {call} first")
-        raise refusal
+        raise Refusal("torch", f"layout is {layout}", f"torch.strided; call {call} first", sparse)
     if tensor.is_meta:
         raise Refusal("torch", "device is 'meta', without memory; accepted: tensors with data")
     return 0
@@ -327,8 +317,6 @@ def resolve_lazy_bits(tensor, /):
     """Return a copy of a tensor without lazy conjugate and negative bits, or None for a tensor without these bits."""
     try:
         lazy = tensor.is_conj() or tensor.is_neg()
-    except PASSES_ON:
-        raise
     except Exception:      # raised by the __torch_function__ of a subclass
         return None
     return tensor.resolve_conj().resolve_neg() if lazy else None
@@ -413,8 +401,6 @@ cdef bint is_in_state(object applies, object tensor) except -1:
     """Return whether the predicate of a row of `_WITHOUT_MEMORY` is true for a tensor, or False if the predicate raises."""
     try:
         return applies(_torch, tensor)
-    except PASSES_ON:
-        raise
     except Exception:      # the private name is missing, or the subclass raises
         return False
 
@@ -425,8 +411,6 @@ cdef tuple packed_call(object tensor):
         dtype = str(tensor.dtype)
         if dtype.startswith("torch.bits"):
             return dtype, f"x.view(torch.uint{8 * tensor.element_size()})"
-    except PASSES_ON:
-        raise
     except Exception:      # raised by a subclass
         pass
     return None, None

@@ -34,7 +34,7 @@ from arrayhub.adapters.dlpack_abi cimport (
 from arrayhub.runtimes.cuda cimport LEGACY_STREAM
 from arrayhub.runtimes.host cimport for_host_library
 
-from arrayhub._core.errors import PASSES_ON, Refusal
+from arrayhub._core.errors import Refusal
 
 
 cdef object emit(Descriptor a, bint copied, bint allow_readonly):
@@ -171,8 +171,6 @@ cdef bint surely_known(Descriptor a) noexcept:
 cdef object by_capsule(Descriptor a, object capsule):
     try:
         return sys.modules["torch"].from_dlpack(capsule)
-    except PASSES_ON:
-        raise
     except Exception as error:       # RuntimeError, BufferError or AssertionError, depending on the version and the device
         raise torch_error(a, error) from None
 
@@ -181,8 +179,6 @@ cdef object pending_as_torch_error(Descriptor a):
     """Convert the error that torch's exchange table reported."""
     try:
         dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
-    except PASSES_ON:
-        raise
     except (BufferError, RuntimeError) as error:
         result = torch_error(a, error)
     return result

@@ -11,16 +11,16 @@ The entries come from the rows of `table`, and from the rows that `plugins` regi
 
 import datetime
 import operator
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, Refusal, TypeRefusal, name_of_type, root_of
-from arrayhub.libraries.table import LOOKED_AT, TABLE, has_form
+from arrayhub.libraries.table import TABLE
+
+LOOKED_AT = 1000  # number of elements examined to find the common type of Python objects
 
 
 class Entry(NamedTuple):
@@ -29,7 +29,7 @@ class Entry(NamedTuple):
     root: str  # top-level module of the library
     attribute: str | None = None  # path to the array, such as "data", "a.b" or "get()"; None if not imported
     dtype: Callable[[Any], Any] = lambda obj: None  # the object's element type; None skips the comparison
-    advice: str | Callable[[Any], str] | None = None  # expression that returns an array; "" if the object is symbolic
+    advice: Any = ""  # the column `advice` of the table
     asked: bool = False  # the type's protocols are tried first, and `advice` applies only if all fail
     parse: Callable[[Any], Any] | None = None  # a plug-in's function that returns the array
     words: str = ""  # name of the plug-in's function or path, for error messages
@@ -66,7 +66,7 @@ def entries_of(
     for name in {**types, **advice, **sparse, **dict.fromkeys(resembling)}:
         path = types.get(name)
         path, dtype = path if isinstance(path, tuple) else (path, Entry._field_defaults["dtype"])
-        call = advice.get(name, f"x.{path}" if path and not registered else None)
+        call = advice.get(name, f"x.{path}" if path and not registered else "")
         parse, words = None, ""
         if registered and path is not None:
             function = None if isinstance(path, str) else path
@@ -198,40 +198,21 @@ def wrapper_error(obj, why):
     """Return a TypeError that explains why a wrapper cannot be imported."""
     cls = type(obj)
     name = f"{root_of(cls)}.{_qualname(cls).rpartition('.')[2]}"
-    error = TypeRefusal("asarray", f"{name} {why}", call=expression(obj))
-    error.hint = partial(_advice, obj)
-    return error
+    call, remark = advise(obj)
+    return TypeRefusal("asarray", f"{name} {why}{remark and f'; {remark}'}", call=call)
 
 
-# Not `compile`, which crashes CPython 3.11 if memory is exhausted.
-EXPRESSION = re.compile(r"(?:\w+[.(\[]|\[).*[\w)\]]|x")  # begins with a call, an attribute or an index
+def advise(obj):
+    """Return the call that the table names for an object of a known type, or "", and a remark, or ""."""
+    row = known(type(obj))
+    advice = "" if row is None else row.advice
+    advice = advice(obj) if callable(advice) else advice
+    return (advice, "") if isinstance(advice, str) else advice
 
 
 def expression(obj):
-    """Return the expression in the advice for an object, without remarks and alternatives, or "" without one."""
-    row = known(type(obj))
-    advice = row.advice if row is not None else None
-    if row is not None and row.root == "pandas" and callable(advice):
-        return "arrayhub.asnested(x)" if has_form(obj) else ""  # without reading all elements
-    text = (advice(obj) if callable(advice) else advice) or ""
-    ends = [k for k, c in enumerate(text) if c in ",; "] + [len(text)]
-    for end in ends:
-        if text[:end].count("(") == text[:end].count(")") and text[:end].count("[") == text[:end].count("]"):
-            if not EXPRESSION.fullmatch(text[:end]):
-                continue
-            return "" if ("name" in text[:end] and "'name'" in text[:end]) or "(value)" in text[:end] else text[:end]
-    return ""
-
-
-def _advice(obj):
-    advice = known(type(obj)).advice
-    if advice is None:
-        return "convert it to an array with a function of its library"
-    call = advice if isinstance(advice, str) else advice(obj)
-    if not call:
-        return "it is symbolic, with no values yet"
-    # The result of a call of arrayhub replaces the failed call. Other results are passed to the failed function again.
-    return f"{'use' if call.startswith('arrayhub.') else 'pass'} {call}"
+    """Return the call that the table names for an object, or ""."""
+    return advise(obj)[0]
 
 
 def elements_error(array):
@@ -251,22 +232,12 @@ def _advice_on_elements(array, nests):
     if dtype.kind == "T":
         return "Call arrayhub.asnested(x), which copies strings"
     if not dtype.hasobject:
-        row = known(dtype.type)
-        return (
-            f"Pass {row.advice}"
-            if row and row.advice
-            else "Convert it first with a function of the library that defines the dtype"
-        )
+        return "Convert it first with a function of the library that defines the dtype"
     if nests:
         return _advice_on_values(array)
     if dtype.names is not None:
         return "Pass one of its fields, as in x['name']"
-    row = known(type(array.ravel()[0]))
-    return (
-        f"Pass {row.advice}"
-        if row and isinstance(row.advice, str) and row.advice
-        else "Use x.astype(str) for the text of its elements"
-    )
+    return "Use x.astype(str) for the text of its elements"
 
 
 def _advice_on_values(array):
@@ -297,12 +268,11 @@ def _is_nestable(array):
 def are_one_kind(values):
     """Return whether `asnested` supports a list of these values. Only the first values are examined."""
     types = {type(value) for value in islice(values, LOOKED_AT)} - {type(None)}
-    return any(map(_are_all, _KINDS, repeat(types)))
+    return any(_are_all(kind, types) for kind in _KINDS)
 
 
 def _are_all(kind, types):
-    # Without a generator: CPython 3.11 leaks its arguments if the allocation of a cell fails.
-    return all(map(issubclass, types, repeat(kind)))
+    return all(issubclass(cls, kind) for cls in types)
 
 
 def refuse_missing(obj):
@@ -316,27 +286,22 @@ def refuse_missing(obj):
         )
 
 
-def _registered(root):
-    """Return the names of the types that `register_library` has registered for a library."""
-    return sorted(name for own, name in TYPES.keys() - BUILT_IN_TYPES if own == root and name is not None)
-
-
 def hint(obj, failed=False):
-    """Return advice for an object that no protocol can import, or "". The caller appends the advice to its reason.
+    """Return a remark about an object that no protocol can import, or "". The caller appends the remark to its reason.
 
     `failed` is true if the object supports a protocol, which has failed. A library's methods are named only for
-    known types, because methods of the same name differ between libraries. The tests make the calls of this advice.
+    known types, because methods of the same name differ between libraries. `expression` returns the call.
     """
     cls = type(obj)
-    row = known(cls)
-    if row is not None and row.advice is not None:
-        return f"; {_advice(obj)}"
+    call, remark = advise(obj)
+    if call or remark:
+        return remark and f"; {remark}"
     if hasattr(cls, "__array__"):
         return "; numpy.asarray(x) calls its __array__, which may copy"
     root = root_of(cls)
     if failed or root == "builtins":
         return ""
-    registered = _registered(root)
+    registered = sorted(name for own, name in TYPES.keys() - BUILT_IN_TYPES if own == root and name is not None)
     if registered:
         return f"; registered types of {root!r}: {', '.join(registered)}. Add the type to arrayhub.register_library"
     return "; if its library has a method that returns a NumPy array, pass the method's result"

@@ -50,11 +50,10 @@ from arrayhub.convert.names import sparse_library
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
 from arrayhub.inspection.unread import import_unread
-from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values
+from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values, sample_rows
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
-from arrayhub.libraries.table import sample_rows
 from arrayhub.nested import matrix
 from arrayhub.nested.array import NestedArray
 from arrayhub.nested.array import is_on_host as node_is_on_host
@@ -307,6 +306,8 @@ def _first_copied(obj: Any) -> Any:
     """Return a copy of the first elements of an object that `asnested` copies. Elements of ndarrays are not read."""
     if is_arrow_scalar(type(obj)):
         return asnested(obj)
+    if wrappers.refuses_protocols(type(obj)) and issubclass(type(obj), np.ndarray):  # such as a Quantity
+        return None
     if issubclass(type(obj), np.ndarray):
         masked = issubclass(type(obj), np.ma.MaskedArray)
         return asnested(obj[:LOOKED_AT] if obj.dtype.hasobject or masked else np.empty((0,) * obj.ndim, obj.dtype))

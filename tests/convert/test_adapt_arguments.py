@@ -128,12 +128,7 @@ REFUSED = {
     "h5py": lambda path: pytest.importorskip("h5py").File(path / "a", "w").create_dataset("x", data=ONES),
     "LazyFrame": lambda path: pytest.importorskip("polars").LazyFrame({"a": [1]}),
     "Dataset": lambda path: pytest.importorskip("xarray").Dataset({"a": ("t", [1])}),
-    "UMat": lambda path: pytest.importorskip("cv2").UMat(np.ones((2, 2), "u1")),
     "VideoFrame": lambda path: pytest.importorskip("av").VideoFrame(4, 4, "rgb24"),
-    "SimpleITK": lambda path: pytest.importorskip("SimpleITK").GetImageFromArray(np.ones((2, 2))),
-    "cdata": lambda path: pytest.importorskip("cffi").FFI().new("int[3]"),
-    "vtk": lambda path: pytest.importorskip("vtk").vtkImageData(),
-    "QImage": lambda path: pytest.importorskip("PySide6.QtGui").QImage(4, 4, 4),
     "sympy": lambda path: pytest.importorskip("sympy").Matrix([[1]]),
     "pint": lambda path: ONES * pytest.importorskip("pint").UnitRegistry().meter,
     "astropy": lambda path: ONES * pytest.importorskip("astropy.units").m,
@@ -213,7 +208,7 @@ def test_arrays_of_jax_on_several_devices_do_not_reach_the_function():
 def test_units_are_not_dropped():
     u = pytest.importorskip("astropy.units")
     for call in (ah.asarray, ah.as_numpy, lambda x: ah.as_numpy(x, copy=True), lambda x: ah.like(x, np.ones(1))):
-        with pytest.raises(TypeError, match=r"x\.value, or x\.to_value\(unit\); the unit is not included"):
+        with pytest.raises(TypeError, match=r"the unit is not included\. Call .*x\.value"):
             call(ONES * u.m)
     assert ah.as_numpy((ONES * u.m).value) is not None
     length = 3 * u.m

@@ -898,7 +898,7 @@ def test_results_of_broadcast_arrays_are_read_only(via):
 def test_error_for_a_str_suggests_loading_a_file(text):
     for call in (ah.asarray, ah.as_numpy, lambda x: ah.asarray(x, dtype="U5"), lambda x: ah.asarray(x, copy=True)):
         with pytest.raises(
-            TypeError, match=r"^asarray: .* numpy\.load\(x\) .*PIL\.Image\.open\(x\) .* or \[x\] for text"
+            TypeError, match=r"^asarray: .* numpy\.load\(x\) .*PIL\.Image\.open\(x\) .*, and \[x\] is text"
         ):
             call(text)
     assert ah.asarray(np.str_("a")).item() == "a" and ah.asarray(["a", "bc"]).shape == (2,)

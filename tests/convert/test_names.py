@@ -93,7 +93,6 @@ def test_nearest_name_is_suggested(to, near):
 ELSEWHERE = [
     ("pil", "PIL.Image.fromarray(arrayhub.as_numpy(x))"),
     ("Pillow", "PIL.Image.fromarray(arrayhub.as_numpy(x))"),
-    ("cv2", "arrayhub.as_numpy(x)"),
     ("tf", "tensorflow.convert_to_tensor(arrayhub.as_numpy(x))"),
     ("tensorflow", "tensorflow.convert_to_tensor(arrayhub.as_numpy(x))"),
 ]

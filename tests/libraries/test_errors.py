@@ -49,53 +49,34 @@ def union():
 
 
 ARROW = {
-    "interval": (lambda: pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "x.to_pylist()"),
-    "run-end encoded": (lambda: pc.run_end_encode(pa.array([1, 1, 2])), "pyarrow.compute.run_end_decode(x)"),
-    "map": (lambda: pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "x.items", "arrayhub.asnested(x)"),
-    "union": (union, "x.field(i)"),
-    "lists": (lambda: pa.array([[1], [2, 3]]), "x.flatten()", "arrayhub.asnested(x)"),
-    "lists of strings": (lambda: pa.array([["a"]]), "arrayhub.asnested(x)"),
-    "records": (lambda: pa.array([{"a": 1}]), "x.field(i)", "arrayhub.asnested(x)"),
-    "nulls alone": (lambda: pa.nulls(2), "arrayhub.asnested(x.cast(pyarrow.float64()))"),
-    "numbers with nulls": (lambda: pa.array([1, None]), "x.drop_null()", "x.fill_null(value)", "arrayhub.asnested(x)"),
-    "rows with nulls": (lambda: pa.array([[1, 2], None], pa.list_(pa.int64(), 2)), "x.drop_null()"),
-    "bits": (lambda: pa.array([True]), "x.cast(pyarrow.uint8())", "arrayhub.asnested(x)"),
-    "bits with nulls": (lambda: pa.array([True, None]), "x.drop_null().cast(pyarrow.uint8())", "arrayhub.asnested(x)"),
-    "strings": (lambda: pa.array(["a"]), "x.to_pylist()", "arrayhub.asnested(x)"),
-    "strings with nulls": (lambda: pa.array(["a", None]), "x.drop_null().to_pylist()", "arrayhub.asnested(x)"),
-    "dates": (lambda: pa.array([1], pa.date32()), "x.view(pyarrow.int32())", "arrayhub.asnested(x)"),
-    "zoned times": (
-        lambda: pa.array([1], pa.timestamp("us", "UTC")),
-        "x.view(pyarrow.int64())",
-        "arrayhub.asnested(x)",
-    ),
-    "decimals": (lambda: pa.array([decimal.Decimal("1.1")]), "x.cast(pyarrow.float64())"),
-    "encoded": (lambda: pa.array(["a"]).dictionary_encode(), "x.indices", "arrayhub.asnested(x)"),
+    "interval": lambda: pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+    "run-end encoded": lambda: pc.run_end_encode(pa.array([1, 1, 2])),
+    "map": lambda: pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())),
+    "union": union,
+    "lists": lambda: pa.array([[1], [2, 3]]),
+    "lists of strings": lambda: pa.array([["a"]]),
+    "records": lambda: pa.array([{"a": 1}]),
+    "nulls alone": lambda: pa.nulls(2),
+    "numbers with nulls": lambda: pa.array([1, None]),
+    "rows with nulls": lambda: pa.array([[1, 2], None], pa.list_(pa.int64(), 2)),
+    "bits": lambda: pa.array([True]),
+    "bits with nulls": lambda: pa.array([True, None]),
+    "strings": lambda: pa.array(["a"]),
+    "dates": lambda: pa.array([1], pa.date32()),
+    "zoned times": lambda: pa.array([1], pa.timestamp("us", "UTC")),
+    "decimals": lambda: pa.array([decimal.Decimal("1.1")]),
+    "encoded": lambda: pa.array(["a"]).dictionary_encode(),
 }
 
 
-@pytest.mark.parametrize(("make", "calls"), [(make, calls) for make, *calls in ARROW.values()], ids=ARROW)
-def test_arrow_errors_suggest_working_calls(make, calls):
-    assert_helps(make(), *calls)
-
-
-@pytest.mark.parametrize("count", [1, 2], ids=["one chunk", "two chunks"])
-@pytest.mark.parametrize("name", ARROW)
-def test_errors_for_arrow_chunks_suggest_working_calls(name, count):
-    """The error names the same calls as for an array, with ``x.combine_chunks()`` in place of ``x``."""
-    make, *calls = ARROW[name]
-    chunks = pa.chunked_array([make()] * count)
-    nested = [call for call in calls if call == "arrayhub.asnested(x)"]
-    called_on_one = [re.sub(r"\bx\b", "x.combine_chunks()", call) for call in calls if call not in nested]
-    assert_helps(chunks, *called_on_one)
-    said = refusal(chunks)
-    assert all(call in said for call in nested)
-    if nested:
-        assert len(ah.asnested(chunks, copy=True)) == len(chunks)
-
-
-def test_errors_for_several_arrow_chunks_suggest_working_calls():
-    assert_helps(pa.chunked_array([[1], [2]]), "x.combine_chunks()", "x.chunk(i)")
+@pytest.mark.parametrize("chunks", [0, 1, 2], ids=["array", "one chunk", "two chunks"])
+@pytest.mark.parametrize("make", ARROW.values(), ids=ARROW)
+def test_errors_for_arrow_arrays_that_are_not_dense_suggest_asnested(make, chunks):
+    x = pa.chunked_array([make()] * chunks) if chunks else make()
+    with pytest.raises(ah.Refusal) as raised:
+        ah.asarray(x)
+    assert raised.value.call == "arrayhub.asnested(x)"
+    assert len(ah.asnested(x, copy=None)) == len(x)
 
 
 def test_empty_chunks_are_ignored():
@@ -108,20 +89,41 @@ def test_empty_chunks_are_ignored():
 
 # -------------------------------------------------------------------------------------------------------------- pandas
 
+ON_PANDAS = {
+    "missing numbers": lambda: pd.Series([1, None], dtype="Int64"),
+    "objects that are numbers": lambda: pd.Series([1, None], dtype=object),
+    "strings": lambda: pd.Series(["x", None], dtype="str"),
+    "strings of Arrow": lambda: pd.Series(["x", None], dtype="string[pyarrow]"),
+    "an array of strings": lambda: pd.array(["x", None], dtype="str"),
+    "lists": lambda: pd.Series([[1], None]),
+    "decimals": lambda: pd.Series([decimal.Decimal(1), None]),
+    "times with a zone": lambda: pd.Series(pd.to_datetime(["2020-01-01", None], utc=True)),
+    "missing values alone": lambda: pd.Series([None, None], dtype="str"),
+    "categories": lambda: pd.Series(["a", "b", None], dtype="category"),
+    "an index of categories": lambda: pd.CategoricalIndex(["a", "b"]),
+    "an array of categories": lambda: pd.Categorical(["a", "b"]),
+    "a frame of numbers": lambda: pd.DataFrame({"a": [1, 2], "b": pd.array([1, None], dtype="Int32")}),
+    "a frame of numbers and strings": lambda: pd.DataFrame({"a": [1, 2], "s": ["x", None]}),
+    "a frame of lists": lambda: pd.DataFrame({0: pd.array([1, None], dtype="Int64"), "s": [[1], [2]]}),
+}
 
-@pytest.mark.parametrize(
-    "obj",
-    [
-        pd.Series([1, "a"]),
-        pd.DataFrame({"a": [1, "a"]}),
-    ],
-    ids=["mixed", "mixed frame"],
-)
-def test_errors_suggest_to_numpy_for_pandas_objects_that_asnested_rejects(obj):
+
+@pytest.mark.parametrize("make", ON_PANDAS.values(), ids=ON_PANDAS)
+def test_errors_for_pandas_objects_suggest_asnested(make):
+    x = make()
+    with pytest.raises(ah.Refusal) as raised:
+        ah.asarray(x)
+    assert raised.value.call.startswith("arrayhub.asnested(") and "x.to_numpy() copies" in str(raised.value)
+    assert len(called(raised.value.call, x)) == len(x)
+
+
+@pytest.mark.parametrize("obj", [pd.Series([1, "a"]), pd.DataFrame({"a": [1, "a"]})], ids=["mixed", "mixed frame"])
+def test_errors_for_pandas_objects_that_asnested_rejects_have_no_call(obj):
     with pytest.raises((TypeError, BufferError)):
         ah.asnested(obj)
-    assert "asnested" not in refusal(obj)
-    assert_helps(obj, "x.to_numpy(dtype)")
+    with pytest.raises(ah.Refusal, match=r"x\.to_numpy\(\) copies") as raised:
+        ah.asarray(obj)
+    assert raised.value.call == ""
 
 
 # --------------------------------------------------------------------------------------------------------------- torch
@@ -231,7 +233,6 @@ def test_masked_astropy_errors_suggest_working_calls():
     assert_helps(masked.Masked(np.arange(2.0), mask=[False, False]), "x.filled(value)", "x.unmasked")
     assert_helps(table.MaskedColumn([1, 2]), "x.shrink_mask()")
     assert_helps(table.MaskedColumn([1, 2], mask=[0, 1]), "x.filled(value)", "numpy.ma.getdata(x)")
-    assert_helps(table.Table({"a": [1, 2]}, masked=True), "x.filled(value).as_array()")
     assert_helps(table.Table({"a": [1, 2]}), "x.as_array()")
 
 
@@ -259,7 +260,7 @@ def test_errors_for_nested_objects_name_the_path_to_the_cause():
     assert_helps(xarray.DataArray(quantity), "x.data.magnitude")
     assert_helps([quantity], "x[0].magnitude")
     assert_helps([[1.0], [quantity]], "x[1][0].magnitude")
-    assert_helps([pd.Categorical([3, 1])], "x[0].to_numpy()")
+    assert_helps([pd.Categorical([3, 1])], "arrayhub.asnested(pandas.Series(x[0]))")
     assert_helps([[np.ma.array([1.0], mask=[1])]], "x[0][0].filled(value)", "x[0][0].data")
     assert refusal([[np.ma.array([1.0], mask=[1])]]).startswith("x[0][0]: ")
 
@@ -279,10 +280,8 @@ def test_awkward_errors_suggest_working_calls():
     assert_helps(ak.Array([[1], [2, 3]]), "arrayhub.asnested(x)")
     assert_helps(ak.Array([1, None]), "arrayhub.asnested(x)")
     assert_helps(ak.Array([[1], [2, 3]]).layout, "arrayhub.asnested(awkward.Array(x))")
-    assert_helps(ak.Array([1, "a"]), "x.layout.content(i)")
+    assert_helps(ak.Array([1, "a"]), "arrayhub.asnested(x)")
     assert "asnested" not in refusal(ak.Record({"a": 1}))
-    assert ah.asnested(ak.Array([1, "a"])).to_list() == [1, "a"]
-    assert "no elements" in refusal(ak.Array(ak.Array([1, 2]).layout.to_typetracer()))
 
 
 def test_regular_lists_of_awkward_are_viewed():
@@ -306,15 +305,6 @@ def test_polars_errors_suggest_working_calls():
     assert_helps(pl.DataFrame({"name": [1.0], "b": [decimal.Decimal("1.1")]}), "arrayhub.asnested(x)")
 
 
-def test_h5py_string_errors_suggest_working_calls():
-    h5py = module("h5py")
-    file = h5py.File("strings", driver="core", backing_store=False, mode="w")
-    file["names"], file["name"] = ["a", "b"], "a"
-    for x in (file["names"], file["names"].asstr()):
-        assert_helps(x, "arrayhub.asnested(x[...])")
-    assert_helps(file["name"], "x[()]")
-
-
 def test_errors_for_fits_tables_suggest_working_calls():
     """FITS tables are rejected, because their memory has unscaled integers, and letters in place of booleans."""
     fits = module("astropy.io.fits")
@@ -323,7 +313,7 @@ def test_errors_for_fits_tables_suggest_working_calls():
         fits.Column("b", "L", array=[True, False]),
     ]
     x = fits.BinTableHDU.from_columns(columns).data
-    assert_helps(x, "arrayhub.asnested(x)", "x['name']")
+    assert_helps(x, "arrayhub.asnested(x)")
     assert ah.asnested(x).to_list() == [{"name": 1, "b": True}, {"name": 40000, "b": False}]
     for via in ("buffer", "array_interface"):
         with pytest.raises(TypeError, match="FITS_rec"):
@@ -359,10 +349,9 @@ def test_errors_for_python_containers_and_iterators_suggest_list(make):
 
 
 def test_errors_for_dicts_suggest_calls_for_columns_and_for_a_record():
-    assert_helps({"a": [1, 2]}, "arrayhub.asnested(x)", "arrayhub.asnested([x])")
+    assert_helps({"a": [1, 2]}, "arrayhub.asnested(x)")
     for row in ({"a": 1}, {"a": "text"}, {"a": [1], "b": 2}):
         assert_helps(row, "arrayhub.asnested([x])")
-        assert "pyarrow.table" not in refusal(row)
 
 
 @pytest.mark.parametrize("x", [[1, "a"], [decimal.Decimal(1), 2], [2**70]])
@@ -371,103 +360,19 @@ def test_errors_for_lists_of_mixed_values_suggest_a_dtype(x):
     assert len(ah.asarray(eval(call, {"numpy": np, "x": x, "str": str, "float": float}))) == len(x)
 
 
-def test_errors_for_paths_suggest_functions_that_read_files(tmp_path):
-    np.save(tmp_path / "x.npy", np.arange(3))
-    assert_helps(str(tmp_path / "x.npy"), "numpy.load(x)")
-    PIL = pytest.importorskip("PIL.Image")
-    PIL.fromarray(np.zeros((2, 3), "u1")).save(tmp_path / "x.png")
-    x = str(tmp_path / "x.png")
-    assert "numpy.load(x) for an .npy file, PIL.Image.open(x) for an image" in refusal(x)
-    assert ah.asarray(PIL.open(x), copy=None).shape == (2, 3)
-
-
 def test_errors_for_frames_of_several_types_name_two_columns():
     frame = pd.DataFrame({"a": [1.0, 2.0], "n": [1, 2], "s": ["x", "y"]})
-    assert "several types (column 'a': float64, column 's': str)" in refusal(frame)
-    assert "several types (column 'a': float64, column 'n': int64)" in refusal(frame[["a", "n"]])
+    assert "several types (column 'a': float64, column 'n': int64)" in refusal(frame)
     assert "several types (column 's': str, column 'n': int64)" in refusal(frame[["s", "n"]])
 
 
-def advised(obj):
-    """Make each call of arrayhub that the error for `obj` names, and return the calls."""
-    calls = re.findall(r"arrayhub\.\w+\((?:[^()]|\([^()]*\))*\)", refusal(obj))
-    for call in calls:
-        assert called(re.sub(r"\bvalue\b", "0", call), obj) is not None
-    return calls
-
-
-MISSING_VALUE = {  # functions that create pandas objects with missing values, and the calls that the error must name
-    "numbers": (
-        lambda: pd.Series([1, None], dtype="Int64"),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing=value)", "arrayhub.as_torch(x, missing=value)"],
-    ),
-    "objects that are numbers": (
-        lambda: pd.Series([1, None], dtype=object),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing=value)", "arrayhub.as_torch(x, missing=value)"],
-    ),
-    "strings": (
-        lambda: pd.Series(["x", None], dtype="str"),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing='')"],
-    ),
-    "strings of Arrow": (
-        lambda: pd.Series(["x", None], dtype="string[pyarrow]"),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing='')"],
-    ),
-    "an array of strings": (
-        lambda: pd.array(["x", None], dtype="str"),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing='')"],
-    ),
-    "lists": (lambda: pd.Series([[1], None]), ["arrayhub.asnested(x)"]),
-    "decimals": (lambda: pd.Series([decimal.Decimal(1), None]), ["arrayhub.asnested(x)"]),
-    "times with a zone": (
-        lambda: pd.Series(pd.to_datetime(["2020-01-01", None], utc=True)),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x.dt.tz_convert(None))"],
-    ),
-    "missing values alone": (lambda: pd.Series([None, None], dtype="str"), ["arrayhub.asnested(x)"]),
-    "a frame of numbers": (
-        lambda: pd.DataFrame({"a": [1, 2], "b": pd.array([1, None], dtype="Int32")}),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing=value)", "arrayhub.as_torch(x, missing=value)"],
-    ),
-    "a frame of numbers and strings": (
-        lambda: pd.DataFrame({"a": [1, 2], "s": ["x", None]}),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x['a'])", "arrayhub.as_numpy(x['s'], missing='')"],
-    ),
-    "a frame without missing strings": (
-        lambda: pd.DataFrame({"a": [1, 2], "s": ["x", "y"]}),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x['a'])", "arrayhub.as_numpy(x['s'], copy=True)"],
-    ),
-    "a frame of missing numbers and lists": (
-        lambda: pd.DataFrame({0: pd.array([1, None], dtype="Int64"), "s": [[1], [2]]}),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x[0], missing=value)"],
-    ),
-    "a frame of strings": (
-        lambda: pd.DataFrame({"s": ["x", None], "t": ["x", "y"]}),
-        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x['s'], missing='')"],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MISSING_VALUE)
-def test_calls_suggested_for_pandas_missing_values_work(name):
-    make, calls = MISSING_VALUE[name]
-    assert advised(make()) == calls
-
-
 CATEGORIES = {  # call in the error that returns the codes
-    "pandas.Series": (lambda: pd.Series(["a", "b", "a"], dtype="category"), "x.cat.codes"),
-    "missing in pandas.Series": (lambda: pd.Series(["a", "b", None], dtype="category"), "x.cat.codes"),
-    "numbers in pandas.Series": (lambda: pd.Series([4, 5, 4], dtype="category"), "x.cat.codes"),
-    "pandas.CategoricalIndex": (lambda: pd.CategoricalIndex(["a", "b"]), "x.codes"),
-    "pandas.Categorical": (lambda: pd.Categorical(["a", "b"]), "x.codes"),
+    "pandas.Series": (lambda: pd.Series(["a", "b", "a"], dtype="category"), None),
+    "missing in pandas.Series": (lambda: pd.Series(["a", "b", None], dtype="category"), None),
     "polars.Categorical": (lambda: module("polars").Series(["a", "b"], dtype=module("polars").Categorical), None),
     "polars.Enum": (lambda: module("polars").Series(["a"], dtype=module("polars").Enum(["a", "b"])), None),
     "missing in polars": (lambda: module("polars").Series(["a", None], dtype=module("polars").Categorical), None),
-    "pyarrow": (lambda: pa.array(["a", "b"]).dictionary_encode(), "x.indices"),
-    "missing in pyarrow": (lambda: pa.array(["a", None]).dictionary_encode(), "x.drop_null().indices"),
-    "chunks of pyarrow": (
-        lambda: pa.chunked_array([pa.array(["a"]).dictionary_encode()]),
-        "x.combine_chunks().indices",
-    ),
+    "pyarrow": (lambda: pa.array(["a", "b"]).dictionary_encode(), "arrayhub.asnested(x).indices"),
 }
 
 
@@ -481,8 +386,6 @@ def test_errors_for_categories_suggest_a_call_for_their_codes(name, library):
     if codes is not None:
         assert codes in str(raised.value)
         assert ah.convert(called(codes, x), library, copy=True).tolist()[:1] == [0]
-    for call in advised(x):
-        assert "asnested" in call or called(call, x).tolist()[:1] == [0]
     y = ah.asnested(x)
     with pytest.raises(ah.Refusal, match=f"^{library}: the elements are categories") as raised:
         ah.convert(y, library)

@@ -182,10 +182,10 @@ def test_pointers_are_refused_with_a_call_that_views_their_target():
     pointer = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_double))
     for x in (pointer, ctypes.c_void_p(ctypes.addressof(numbers)), ctypes.c_void_p()):
         for call in (ah.asarray, ah.as_numpy, ah.as_torch, ah.asnested):
-            with pytest.raises(TypeError, match=r"; pass numpy\.ctypeslib\.as_array\(.*, shape\)"):
+            with pytest.raises(TypeError, match=r"; numpy\.ctypeslib\.as_array\(.*, shape\)"):
                 call(x)
     assert ah.asarray(np.ctypeslib.as_array(pointer, (3,))).ptr == ctypes.addressof(numbers)
-    with pytest.raises(TypeError, match=r"pass x\.value"):
+    with pytest.raises(TypeError, match=r"Call x\.value"):
         ah.asarray(ctypes.c_char_p(b"abc"))
 
 

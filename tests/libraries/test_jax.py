@@ -1,7 +1,5 @@
 """Test imports from jax and pyarrow, exports by `as_jax`, and the calls that the errors suggest."""
 
-import warnings
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,7 +19,7 @@ def test_deleted_arrays_int4_arrays_and_keys_are_rejected():
     with pytest.raises(BufferError, match=r"jax: .*int4.*numpy\.asarray\(x\).* x\.astype\('float32'\)"):
         ah.asarray(jnp.zeros(4, jnp.int4))
     key = jax.random.key(0)
-    with pytest.raises(TypeError, match=r"does not support an array protocol; pass jax\.random\.key_data\(x\)"):
+    with pytest.raises(TypeError, match=r"does not support an array protocol; .*Call jax\.random\.key_data\(x\)"):
         ah.asarray(key)
     assert ah.asarray(jax.random.key_data(key)).shape == (2,)
 
@@ -116,39 +114,6 @@ def test_arrow_arrays_and_buffers_use_different_protocols():
     """pyarrow's arrays are imported through DLPack, and its buffers through the buffer protocol."""
     assert ah.asarray(pa.array([1, 2])).protocol == "dlpack" and ah.asarray(pa.py_buffer(b"")).protocol == "buffer"
     assert ah.asarray(pa.py_buffer(b"abc")).access != "readwrite"
-
-
-REFUSED = [
-    (pa.array([1, None]), r"has nulls.*x\.drop_null\(\) or x\.fill_null\(value\)"),
-    (pa.nulls(3), "has nulls"),
-    (pa.array([True, False]), r"eight values into a byte; call x\.cast\(pyarrow\.uint8\(\)\)"),
-    (pa.chunked_array([[1], [2]]), r"chunks; call x\.combine_chunks\(\)"),
-    (pa.table({"a": [1]}), r"x\.column\(i\)\.combine_chunks\(\)"),
-    (pa.record_batch({"a": [1]}), r"x\.column\(i\)"),
-    (pa.scalar(3), r"x\.as_py\(\)"),
-    (pa.array(["a"]), r"x\.to_pylist\(\).*arrayhub\.asnested"),
-    (pa.array([1], pa.timestamp("ns", "UTC")), r"x\.view\(pyarrow\.int64\(\)\).*arrayhub\.asnested"),
-    (pa.array([1], pa.date32()), r"x\.view\(pyarrow\.int32\(\)\)"),
-    (pa.array([1, 2]).dictionary_encode(), r"x\.indices"),
-    (pa.array([["a", "b"]], pa.list_(pa.string(), 2)), r"x\.flatten\(\)"),
-    (pa.array([{"a": 1}]), r"x\.field\(i\)"),
-    (pa.array([1], pa.decimal128(5)), r"x\.cast\(pyarrow\.float64\(\)\)"),
-]
-
-
-@pytest.mark.parametrize(("x", "words"), REFUSED, ids=[type(x).__name__ for x, words in REFUSED])
-def test_error_for_arrow_arrays_suggests_a_call(x, words):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(BufferError, match=rf"^pyarrow\.{type(x).__name__}: .*{words}"):
-            ah.asarray(x)
-
-
-def test_calls_suggested_for_arrow_arrays_work():
-    assert ah.as_numpy(pa.array([1, None, 3]).drop_null()).tolist() == [1, 3]
-    assert ah.as_numpy(pa.array([True, False]).cast(pa.uint8())).tolist() == [1, 0]
-    assert ah.as_numpy(pa.chunked_array([[1], [2]]).combine_chunks()).tolist() == [1, 2]
-    assert ah.as_numpy(pa.array([5], pa.timestamp("ns")).view(pa.int64())).tolist() == [5]
 
 
 def test_buffer_error_of_dlpack_is_raised_despite_a_data_attribute():

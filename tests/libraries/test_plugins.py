@@ -67,7 +67,7 @@ def test_installed_plugin_is_used_by_every_function(site):
         try:
             ah.asarray(slate.Draft(lambda: cells))
         except TypeError as error:
-            assert "pass x.compute()" in str(error), error
+            assert error.call == "x.compute()", error
         else:
             raise AssertionError("a draft is imported")
 
@@ -411,7 +411,7 @@ def test_type_registered_as_none_is_rejected_despite_its_protocol(board):
         board.__name__, types={"Board": None}, advice={"Board": lambda x: f"x.values[:{len(x.values)}]"}
     )
     for via in (None, "array_interface"):
-        with pytest.raises(TypeError, match=r"pass x\.values\[:4\]"):
+        with pytest.raises(TypeError, match=r"Call x\.values\[:4\]"):
             ah.asarray(x, via=via)
 
 
@@ -425,7 +425,7 @@ def test_registration_applies_to_types_that_were_imported_before(board):
     x.other = np.arange(3.0)
     assert ah.asarray(x).ptr == x.other.ctypes.data
     ah.register_library(board.__name__, advice={"Board": "x.values"})
-    with pytest.raises(TypeError, match=r"pass x\.values"):
+    with pytest.raises(TypeError, match=r"Call x\.values"):
         ah.asarray(x)
 
 

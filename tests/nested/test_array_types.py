@@ -160,9 +160,9 @@ def test_calls_suggested_by_errors_work():
     assert ah.as_numpy(ah.asnested(runs(values=pa.array([1, 2, 3]))), copy=True).tolist() == [1, 1, 2, 2, 2, 3]
     assert ah.asnested(runs()).fill_null(0.5).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5, 3.0]
     assert ah.asnested(pa.nulls(2)).fill_null(7).tolist() == [7, 7]
-    with pytest.raises(BufferError, match=r"run_end_decode\(x\)\. Call arrayhub\.asnested\(x\)"):
+    with pytest.raises(BufferError, match=r"run_end_encoded, .*call arrayhub\.asnested\(x\)"):
         ah.asarray(runs(values=pa.array([1, 2, 3])))
-    with pytest.raises(BufferError, match=r"has nulls but no values.*asnested\(x\)"):
+    with pytest.raises(BufferError, match=r"elements of null.*asnested\(x\)"):
         ah.asarray(pa.nulls(2))
 
 

@@ -1,4 +1,4 @@
-"""If an allocation fails, a public call raises MemoryError or returns the correct result, without leaks.
+"""If an allocation fails, a call that makes C structs raises MemoryError or returns the correct result, without leaks.
 
 `tests/support/allocations.py` has tables of the calls. Each table runs in a separate process. If the process crashes,
 the test fails and names the call and the allocation.
@@ -20,15 +20,11 @@ pytest.importorskip("_testcapi", reason="not every build of CPython has the func
 
 # `PyList_New` of free-threaded CPython 3.14 crashes the process if memory for the items cannot be allocated:
 # https://github.com/python/cpython/issues/152125, https://github.com/python/cpython/pull/154019
-CRASHING = ("routes", "host", "nested") if sysconfig.get_config_var("Py_GIL_DISABLED") else ()
+CRASHING = ("host", "nested") if sysconfig.get_config_var("Py_GIL_DISABLED") else ()
 
 
 def missing(table):
     return [name for name in TABLES[table].libraries if importlib.util.find_spec(name) is None]
-
-
-def test_tables_have_many_calls():
-    assert sum(len(table.statements) for table in TABLES.values()) >= 150
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -318,7 +318,7 @@ def test_dask_arrays_in_a_list_are_not_computed(call):
         return block
 
     x = library("dask.array").from_array(np.arange(4.0)).map_blocks(counted, dtype=float, meta=np.array([]))
-    with pytest.raises((TypeError, ValueError), match=r"pass x(\[\d\])*\.compute\(\)"):
+    with pytest.raises((TypeError, ValueError), match=r"dask\.Array is not imported as an array"):
         ELEMENT_CALLS[call](x)
     assert ran == []
     x.compute()
