@@ -157,16 +157,16 @@ def test_tokens_of_different_arrays_differ():
     assert len(set(tokens)) == len(tokens)
 
 
-def test_tokenize_does_not_copy():
+def test_tokenize_does_not_copy_contiguous_elements():
     import tracemalloc
 
-    x = asarray(np.zeros((2000, 2000)))[:, ::2]
+    x = asarray(np.zeros((2000, 1000)))
     tokenize(x)
     tracemalloc.start()
     tokenize(x)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 4 << 20, "sixteen million bytes of elements"
+    assert peak < 1 << 20, "sixteen million bytes of elements"
 
 
 def test_device_memory_has_a_new_token_on_each_call():
