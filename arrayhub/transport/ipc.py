@@ -17,7 +17,6 @@ from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, Grant, dige
 from arrayhub.transport.pickles import in_place, state_in_place
 
 _VERSION = 1
-_SIGNATURE = 32  # bytes
 _ACCESS = ("immutable", "readonly", "readwrite")  # indexed by the number in a state
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _MACHINE = "/etc/machine-id"
@@ -25,7 +24,7 @@ _NAMES = {"cuda_host": "pinned CUDA memory", "cuda_managed": "managed CUDA memor
 
 
 class Description(NamedTuple):
-    """Content of a handle. The owner signs the content."""
+    """Content of a handle. The owner refuses handles with another content."""
 
     version: int
     boot: str  # boot ID of the operating system
@@ -74,11 +73,10 @@ class IpcHandle:
     [7.0, 1.0, 2.0]
     """
 
-    __slots__ = ("__weakref__", "_description", "_entry", "_signature")
+    __slots__ = ("__weakref__", "_description", "_entry")
 
     _description: Description
     _entry: Entry | None
-    _signature: bytes
 
     def __init__(self) -> None:
         raise TypeError("IpcHandle: cannot be instantiated directly; use arrayhub.ipc_handle(x)")
@@ -216,7 +214,7 @@ class IpcHandle:
             self._refuse(f"the handle was created {where}")
         digest = digest_of(repr(tuple(description)))
         try:
-            return Borrow(description.server, description.identifier + digest + self._signature)
+            return Borrow(description.server, description.identifier + digest)
         except ConnectionRefusedError as error:
             self._refuse(f"process {description.process}: {error}")
 
@@ -245,7 +243,7 @@ class IpcHandle:
         return array
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _ipc_handle, (tuple(self._description), self._signature)
+        return _ipc_handle, (tuple(self._description),)
 
     def __del__(self) -> None:
         entry = getattr(self, "_entry", None)
@@ -259,13 +257,13 @@ class IpcHandle:
 IpcHandle.__module__ = "arrayhub"
 
 
-def _make_handle(description: Description, signature: bytes, entry: Entry | None) -> IpcHandle:
+def _make_handle(description: Description, entry: Entry | None) -> IpcHandle:
     handle = IpcHandle.__new__(IpcHandle)
-    handle._description, handle._signature, handle._entry = description, signature, entry
+    handle._description, handle._entry = description, entry
     return handle
 
 
-def _ipc_handle(description: object, signature: object) -> IpcHandle:
+def _ipc_handle(description: object) -> IpcHandle:
     """Restore a handle from its pickled state. The owner validates the handle when a process opens it.
 
     Raises
@@ -274,12 +272,7 @@ def _ipc_handle(description: object, signature: object) -> IpcHandle:
         The values do not describe a handle of this version.
     """
     forms = (int, str, str, int, str, bytes, str, str, int, str, tuple)
-    if (
-        type(description) is not tuple
-        or tuple(map(type, description)) != forms
-        or type(signature) is not bytes
-        or (len(description[5]), len(signature)) != (IDENTIFIER, _SIGNATURE)
-    ):
+    if type(description) is not tuple or tuple(map(type, description)) != forms or len(description[5]) != IDENTIFIER:
         raise pickle.UnpicklingError(
             f"arrayhub: the IPC handle in the pickle is {show(description)}; accepted: the state of a handle"
         )
@@ -291,7 +284,7 @@ def _ipc_handle(description: object, signature: object) -> IpcHandle:
     made = Description(*description)
     if len(made.state) != 8 or made.state[5] not in (0, 1, 2):
         raise pickle.UnpicklingError(f"arrayhub: the IPC handle in the pickle has state {show(made.state)}")
-    return _make_handle(made, signature, None)
+    return _make_handle(made, None)
 
 
 _ipc_handle.__module__ = "arrayhub"  # pickles name this module, so the function can move
@@ -388,4 +381,5 @@ def ipc_handle(x: Any, /) -> IpcHandle:
         str(type_of(array)),
         state,
     )
-    return _make_handle(description, entry.publish(repr(tuple(description))), entry)
+    entry.publish(repr(tuple(description)))
+    return _make_handle(description, entry)

@@ -4,10 +4,9 @@ The first handle starts a thread that listens on an abstract Unix socket, which 
 is one connection. The kernel closes a connection when its process ends, so each side notices when the other side is
 killed.
 
-A request contains three values of fixed length: the identifier of the handle, the digest of its description, and the
-signature. The signature is an HMAC of the identifier and the digest, with a random key that never leaves the owner's
-process. An altered description, a guessed handle and a handle of another process have wrong signatures. A handle that
-was closed has a valid signature and an unknown identifier.
+A request contains two values of fixed length: the identifier of the handle, which is random and only known to those
+who received the handle, and the digest of its description. The owner compares the digest with that of the description
+that it published, so an altered handle is refused. A handle that was closed or guessed has an unknown identifier.
 
 The owner replies with ``+`` and the data of the memory, or with ``-`` and a reason. File descriptors are attached to
 the reply (unix(7): SCM_RIGHTS).
@@ -36,6 +35,7 @@ WAIT = 60  # seconds after which an owner that does not answer is assumed to hav
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
 
 _CLOSED = "the owner has closed the handle, or has freed the memory. Keep the object that ipc_handle returned"
+_ALTERED = "the handle was altered, or was not created by the owner"
 
 # Function that returns the data for the reply to a borrower, and new file descriptors to send with the reply.
 Grant = Callable[[Any], tuple[bytes, list[int]]]
@@ -61,11 +61,10 @@ class Entry:
         """True if this process created the handle, and False in a forked process."""
         return self.server.process == os.getpid()
 
-    def publish(self, description: str) -> bytes:
-        """Accept requests for a handle with this description. Return the signature of the handle."""
+    def publish(self, description: str) -> None:
+        """Accept requests for a handle with this description."""
         self.digest = digest_of(description)
         self.server.entries[self.identifier] = self
-        return self.server.sign(self.identifier, self.digest)
 
     def drop(self) -> None:
         """Keep the entry until its memory is freed, or until a new handle of the same memory reuses the entry."""
@@ -107,7 +106,6 @@ class Server:
         self.entries: dict[bytes, Entry] = {}
         self.dropped: dict[str, Entry] = {}  # keyed by layout, so that a new handle of an array reuses the entry
         self.changed = threading.Condition()
-        self._key = os.urandom(32)
         # The entry and the memory of each connection. None until the request arrives.
         self._borrowed: dict[socket.socket, tuple[Entry, Any] | None] = {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -125,10 +123,6 @@ class Server:
             return Entry(self, memory, grant, layout)
         entry.memory, entry.grant = memory, grant
         return entry
-
-    def sign(self, identifier: bytes, digest: bytes) -> bytes:
-        """Return the signature of a handle."""
-        return hmac.digest(self._key, identifier + digest, "sha256")
 
     def forget(self) -> None:
         """In a forked child, close the inherited descriptors, which would keep the parent's connections open."""
@@ -179,7 +173,7 @@ class Server:
     def _admit(self, connection: socket.socket) -> bool:
         """Answer a request. Return whether the borrow is granted."""
         try:
-            request = connection.recv(IDENTIFIER + 2 * _DIGEST + 1)
+            request = connection.recv(IDENTIFIER + _DIGEST + 1)
             process, user = peer_of(connection)
             answer = self._refusal(request, user)
             if answer is None:
@@ -193,15 +187,12 @@ class Server:
 
     def _refusal(self, request: bytes, user: int) -> str | None:
         """Return the reason why a request is refused, or None."""
-        identifier, digest = request[:IDENTIFIER], request[IDENTIFIER:-_DIGEST]
         if user != os.geteuid():
             return f"the borrower runs as user {user}; accepted: user {os.geteuid()}, the user of the owner"
-        if not hmac.compare_digest(request[-_DIGEST:], self.sign(identifier, digest)):
-            return "the signature is wrong: the handle was altered, or was not created by the owner"
-        entry = self.entries.get(identifier)
-        if entry is None or entry.is_closed or entry.digest != digest:
+        entry = self.entries.get(request[:IDENTIFIER])
+        if entry is None or entry.is_closed:
             return _CLOSED
-        return None
+        return None if hmac.compare_digest(request[IDENTIFIER:], entry.digest) else _ALTERED
 
     def _borrow(self, connection: socket.socket, entry: Entry | None, process: int) -> str | None:
         """Register a borrower and send the memory. Return the reason if this is not possible, else None."""
