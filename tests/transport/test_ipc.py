@@ -428,12 +428,6 @@ def test_error_for_private_host_memory_suggests_a_call(source):
         arrayhub.ipc_handle(source())
 
 
-def test_call_suggested_for_private_memory_works():
-    x = arrayhub.from_array(np.arange(3.0), memory="shared_memory")
-    with sent(arrayhub.ipc_handle(x)).open() as y:
-        assert y.tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize("kind", ["usm_host", "usm_shared", "usm_device"])
 def test_error_for_sycl_memory_suggests_a_call(sycl, kind):
     x = arrayhub.full(3, 2.0, memory=kind)
