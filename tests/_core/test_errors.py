@@ -222,8 +222,8 @@ REPORTERS = {
     ("inspection/explain.py", None),
     ("inspection/probe.py", None),
     ("libraries/plugins.py", "_load"),
-    ("transport/ipc_server.py", "_borrow"),
-    ("transport/ipc_server.py", "_keeps"),
+    ("transport/ipc_server.py", "_lend"),
+    ("transport/ipc_server.py", "_serve"),
 }
 FUNCTION = re.compile(r" *(?:async def|def|cdef|cpdef)\b[^=]*?(\w+)\(")
 
