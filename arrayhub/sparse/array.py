@@ -242,7 +242,7 @@ class SparseArray(SparseParts):
     def _map(self, convert: Callable[[Any], Any], state: int | None = None) -> "SparseArray":
         """Return a sparse array of the results of `convert` for each part."""
         state = (self._state if state is None else state) & SEEN
-        parts = {
+        parts: Any = {
             name: tuple(map(convert, part)) if name == "coords" else convert(part)
             for name, part in parts_of(self).items()
         }
