@@ -325,7 +325,8 @@ def test_altered_handle_is_rejected():
     state = handle._description.state
     writable = (*state[:5], 2, *state[6:])
     longer = (state[0], (10**6,), *state[2:])
-    for change in ({"state": writable}, {"state": longer}, {"offset": 8}, {"device": "cuda:0"}):
+    shifted = (*state[:3], 8, *state[4:])
+    for change in ({"state": writable}, {"state": longer}, {"state": shifted}, {"device": "cuda:0"}):
         refused(altered(handle, **change), "was altered")
     refused(altered(handle, identifier=bytes(16)), "closed")
     other = arrayhub.ipc_handle(x[1:])
@@ -356,8 +357,7 @@ def test_handle_opens_as_long_as_its_memory_exists():
 
 def test_handles_of_another_machine_or_boot_are_rejected():
     handle = arrayhub.ipc_handle(shared())
-    refused(altered(handle, boot="0" * 36), "before a restart of this machine")
-    refused(altered(handle, boot="0" * 36, machine="f" * 32), "on another machine")
+    refused(altered(handle, boot="0" * 36), "on another machine, or before a restart of this machine")
 
 
 def test_handle_of_an_ended_process_is_rejected():
@@ -406,7 +406,7 @@ def test_invalid_requests_do_not_stop_the_server():
     [
         lambda d: d[:-1],
         lambda d: list(d),
-        lambda d: (*d[:5], d[5][1:], *d[6:]),
+        lambda d: (*d[:4], d[4][1:], *d[5:]),
         lambda d: (2, *d[1:]),
         lambda d: (*d[:-1], ()),
         lambda d: (*d[:-1], (*d[-1][:5], 7, *d[-1][6:])),
