@@ -5,11 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 ZERO_COPY, COPY, CANNOT, NOT_TRIED = "zero-copy", "copy=True", "cannot", "not tried"
-# These colors are mixed with the text color, because no single color reaches the contrast of 4.5:1 (WCAG 2) both on
-# white and on the usual dark page colors, such as #1e1e1e.
-_COLORS = {ZERO_COPY: "#2a9d4a", COPY: "#c98500", CANNOT: "#d94848", NOT_TRIED: "#888888"}
-_COLORED = "color:{0};color:color-mix(in srgb,{0} 70%,currentColor)"  # the first if `color-mix` is unknown
-_CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"
 
 
 @dataclass(frozen=True)
@@ -107,45 +102,42 @@ class Explanation:
         yield f"{self.type_name}: {self.summary}"
         yield from (f"  {fact}" for fact in self.facts)
         yield f"in: {self.why}"
-        width = max((len(offer.protocol) for offer in self.offers), default=0)
-        for offer in self.offers:
-            yield f"  {offer.protocol.ljust(width)}  {self._says(offer)}"
+        yield from _align(self._offer_rows())
         yield "out:"
-        width = max((len(verdict.consumer) for verdict in self.verdicts), default=0)
+        yield from _align(self._verdict_rows())
+
+    def _offer_rows(self) -> list[tuple[str, str]]:
+        """Return the name of each protocol, and what it gives."""
+        says = ("taken" if o.protocol == self.taken else "gives" if o.works else "refuses" for o in self.offers)
+        return [(o.protocol, f"{word}: {o.gives}") for word, o in zip(says, self.offers, strict=True)]
+
+    def _verdict_rows(self) -> list[tuple[str, str]]:
+        """Return the name of each consumer, and its verdict with the reason, unless it equals `why`, and the call."""
+        rows = []
         for verdict in self.verdicts:
-            line = f"  {verdict.consumer.ljust(width)}  {verdict.verdict}"
-            reason = self._reason(verdict)
-            yield f"{line}: {reason}" if reason else line
-
-    def _says(self, offer: Offer) -> str:
-        return f"{'taken' if offer.protocol == self.taken else 'gives' if offer.works else 'refuses'}: {offer.gives}"
-
-    def _reason(self, verdict: Verdict) -> str:
-        """Return the text after a verdict: its reason, unless the reason equals `why`, and its call."""
-        reason = verdict.reason if verdict.reason != self.why else ""
-        call = f"call {verdict.call}" if verdict.call else ""
-        return "; ".join(filter(None, (reason, call)))
+            reason = verdict.reason if verdict.reason != self.why else ""
+            call = f"call {verdict.call}" if verdict.call else ""
+            more = "; ".join(filter(None, (reason, call)))
+            rows.append((verdict.consumer, f"{verdict.verdict}: {more}" if more else verdict.verdict))
+        return rows
 
     def _repr_html_(self) -> str:
         call = f"<div><code>{html.escape(self.call)}</code></div>" if self.call else ""
         head = f"<strong>{html.escape(self.type_name)}</strong>: {html.escape(self.summary)}"
         facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in self.facts)
-        rows = [_row(offer.protocol, self._says(offer)) for offer in self.offers]
-        rows += [_row(verdict.consumer, self._colored(verdict), escaped=True) for verdict in self.verdicts]
-        rows.insert(len(self.offers), f'<tr><th colspan="2" style="{_CELL}">out</th></tr>')
+        rows = [("in", self.why), *self._offer_rows(), ("out", ""), *self._verdict_rows()]
+        name, text = (f'<td style="{_CELL}">{cell}</td>' for cell in ("<code>{}</code>", "{}"))
+        table = "".join(f"<tr>{name}{text}</tr>".format(*map(html.escape, row)) for row in rows)
         return (
             f'<div class="arrayhub-explanation">{call}<div>{head}</div><ul style="margin:0.3em 0">{facts}</ul>'
-            f'<table style="border-collapse:collapse"><tr><th style="{_CELL}">in</th>'
-            f'<td style="{_CELL}">{html.escape(self.why)}</td></tr>{"".join(rows)}</table></div>'
+            f'<table style="border-collapse:collapse">{table}</table></div>'
         )
 
-    def _colored(self, verdict: Verdict) -> str:
-        reason = self._reason(verdict)
-        reason = f" {html.escape(reason)}" if reason else ""
-        color = _COLORED.format(_COLORS[verdict.verdict])
-        return f'<strong style="{color}">{verdict.verdict}</strong>{reason}'
+
+_CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"
 
 
-def _row(name: str, text: str, escaped: bool = False) -> str:
-    text = text if escaped else html.escape(text)
-    return f'<tr><td style="{_CELL}"><code>{html.escape(name)}</code></td><td style="{_CELL}">{text}</td></tr>'
+def _align(rows: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield indented lines in which the second parts of the rows begin in one column."""
+    width = max((len(name) for name, _ in rows), default=0)
+    yield from (f"  {name.ljust(width)}  {text}" for name, text in rows)

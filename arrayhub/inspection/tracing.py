@@ -180,7 +180,7 @@ def _seconds(events: list[Event]) -> float:
 def _cells(group: list[Event]) -> tuple[str, ...]:
     """Return the cells of one row of the table."""
     event = group[0]
-    where = f"{_shortened(event.file)}:{event.line}  {event.code}" if event.file else ""
+    where = f"{_relative_name(event.file)}:{event.line}  {event.code}" if event.file else ""
     return (
         event.kind,
         event.source,
@@ -193,7 +193,7 @@ def _cells(group: list[Event]) -> tuple[str, ...]:
     )
 
 
-def _shortened(file: str) -> str:
+def _relative_name(file: str) -> str:
     """Return a file name relative to the current folder if the file is below it."""
     below = os.path.join(os.getcwd(), "")
     return file.removeprefix(below)

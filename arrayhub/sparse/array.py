@@ -20,7 +20,15 @@ from arrayhub.runtimes.sycl import named_queue
 from arrayhub.sparse.conversion import to_dense, to_format
 from arrayhub.sparse.formats import FORMATS, row_of
 from arrayhub.sparse.picture import picture_of
-from arrayhub.sparse.validation import CANONICAL, NOT_CANONICAL, SEEN, is_canonical, is_on_host, structure_of
+from arrayhub.sparse.validation import (
+    CANONICAL,
+    NOT_CANONICAL,
+    SEEN,
+    is_canonical,
+    is_on_host,
+    parts_of,
+    structure_of,
+)
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.
 _ELSEWHERE = {
@@ -234,13 +242,12 @@ class SparseArray(SparseParts):
     def _map(self, convert: Callable[[Any], Any], state: int | None = None) -> "SparseArray":
         """Return a sparse array of the results of `convert` for each part."""
         state = (self._state if state is None else state) & SEEN
+        parts: Any = {
+            name: tuple(map(convert, part)) if name == "coords" else convert(part)
+            for name, part in parts_of(self).items()
+        }
         facts: Any = dict(blocksize=self.blocksize, batch_ndim=self.batch_ndim, state=state)
-        data = convert(self.data)
-        if self.format != "coo":
-            return type(self)(self.format, self.shape, data, convert(self.indices), convert(self.indptr), **facts)
-        if self.coords_array is not None:
-            return type(self)(self.format, self.shape, data, coords_array=convert(self.coords_array), **facts)
-        return type(self)(self.format, self.shape, data, coords=tuple(map(convert, self._coords)), **facts)
+        return type(self)(self.format, self.shape, **parts, **facts)
 
     def _cast(self, dtype: Any) -> "SparseArray":
         """Return an array with values of `dtype`, and the same indices."""

@@ -8,7 +8,7 @@ from arrayhub.inspection.printout import head_lines, part_lines
 from arrayhub.inspection.texts import attempt
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import sparse_or_none
-from arrayhub.sparse.validation import check_indices
+from arrayhub.sparse.validation import check_indices, parts_of
 
 
 def view_of(obj: Any) -> SparseArray | None:
@@ -18,17 +18,6 @@ def view_of(obj: Any) -> SparseArray | None:
 
 
 # ------------------------------------------------------------------------------------------------------- debug_repr
-
-
-def parts_of(x: SparseArray) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the array of each part."""
-    yield "data", x.data
-    if x.format != "coo":
-        yield "indices", x.indices
-        yield "indptr", x.indptr
-        return
-    for k, array in enumerate(x.coords or ()):
-        yield f"coords[{k}]", array
 
 
 def lines_of(x: SparseArray, refcount: int) -> Iterator[str]:
@@ -43,7 +32,8 @@ def lines_of(x: SparseArray, refcount: int) -> Iterator[str]:
         yield f"   batch_ndim: {x.batch_ndim}"
         yield f"   dense_ndim: {x.dense_ndim}"
     yield " data:"
-    for name, array in parts_of(x):
+    coords = {f"coords[{k}]": array for k, array in enumerate(x.coords or ())}
+    for name, array in (parts_of(x) if x.coords is None else {"data": x.data, **coords}).items():
         yield from part_lines(name, array)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from arrayhub.array.usm_array import USMArray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_shapes
-from arrayhub.sparse.validation import PADDED
+from arrayhub.sparse.validation import PADDED, parts_of
 from arrayhub.transport.codec import restore_state, state_error
 from arrayhub.transport.tokens import token as array_token
 
@@ -22,20 +22,9 @@ def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def _state(x: SparseArray) -> dict[str, Any]:
-    state: dict[str, Any] = {"format": x.format, "shape": x.shape, "data": x.data}
-    if x.format != "coo":
-        state |= {"indices": x.indices, "indptr": x.indptr}
-    elif x.coords_array is not None:
-        state["coords_array"] = x.coords_array
-    else:
-        state["coords"] = x.coords
-    if x.blocksize is not None:
-        state["blocksize"] = x.blocksize
-    if x.batch_ndim:
-        state["batch_ndim"] = x.batch_ndim
-    if x._state & PADDED:
-        state["padded"] = True
-    return state
+    facts = {"blocksize": x.blocksize, "batch_ndim": x.batch_ndim, "padded": bool(x._state & PADDED)}
+    stated = {name: fact for name, fact in facts.items() if fact}
+    return {"format": x.format, "shape": x.shape, **parts_of(x), **stated}
 
 
 def _unpickle_sparse(state: Any) -> SparseArray:

@@ -30,6 +30,13 @@ def structure_of(x: SparseParts) -> tuple[Any, ...]:
     return x._coords if x.coords_array is None else (x.coords_array,)
 
 
+def parts_of(x: SparseParts) -> dict[str, Any]:
+    """Return the arrays by the names of the constructor's parameters. ``coords`` is a tuple of arrays."""
+    if x.format != "coo":
+        return {"data": x.data, "indices": x.indices, "indptr": x.indptr}
+    return {"data": x.data, **({"coords": x._coords} if x.coords_array is None else {"coords_array": x.coords_array})}
+
+
 def validate(x: SparseParts) -> None:
     """Validate the indices of an array once. Indices that the host cannot read are not validated.
 

@@ -17,37 +17,29 @@ from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, Grant, dige
 from arrayhub.transport.pickles import in_place, state_in_place
 
 _VERSION = 1
-_SIGNATURE = 32  # bytes
 _ACCESS = ("immutable", "readonly", "readwrite")  # indexed by the number in a state
 _BOOT = "/proc/sys/kernel/random/boot_id"
-_MACHINE = "/etc/machine-id"
 _NAMES = {"cuda_host": "pinned CUDA memory", "cuda_managed": "managed CUDA memory", "cuda": "CUDA memory but is empty"}
 
 
 class Description(NamedTuple):
-    """Content of a handle. The owner signs the content."""
+    """Content of a handle. The owner refuses handles with another content."""
 
     version: int
     boot: str  # boot ID of the operating system
-    machine: str
     process: int
     server: str
     identifier: bytes
     device: str
     allocation: str
-    offset: int  # bytes from the start of the allocation to element zero
     type: str  # datashape
     state: tuple[Any, ...]  # see transport/pickles.pyx; its offset counts from the start of the allocation
 
 
-def _identify_machine() -> tuple[str, str]:
-    """Return the boot ID, and the machine ID. If the machine ID cannot be read, return the node name instead."""
-    return _read_line(_BOOT), _read_line(_MACHINE) or os.uname().nodename
-
-
-def _read_line(path: str) -> str:
+def _read_boot_id() -> str:
+    """Return the boot ID of the operating system, which differs between machines and after each restart."""
     try:
-        with open(path, encoding="ascii") as file:
+        with open(_BOOT, encoding="ascii") as file:
             return file.readline().strip()
     except (OSError, ValueError):
         return ""
@@ -74,11 +66,10 @@ class IpcHandle:
     [7.0, 1.0, 2.0]
     """
 
-    __slots__ = ("__weakref__", "_description", "_entry", "_signature")
+    __slots__ = ("__weakref__", "_description", "_entry")
 
     _description: Description
     _entry: Entry | None
-    _signature: bytes
 
     def __init__(self) -> None:
         raise TypeError("IpcHandle: cannot be instantiated directly; use arrayhub.ipc_handle(x)")
@@ -101,7 +92,7 @@ class IpcHandle:
     @property
     def offset(self) -> int:
         """Bytes from the start of the allocation to element zero."""
-        return self._description.offset
+        return self._description.state[3]
 
     @property
     def type(self) -> str:
@@ -210,13 +201,11 @@ class IpcHandle:
 
     def _borrow(self) -> Borrow:
         description = self._description
-        boot, machine = _identify_machine()
-        if description.boot != boot:
-            where = "before a restart of this machine" if description.machine == machine else "on another machine"
-            self._refuse(f"the handle was created {where}")
+        if description.boot != _read_boot_id():
+            self._refuse("the handle was created on another machine, or before a restart of this machine")
         digest = digest_of(repr(tuple(description)))
         try:
-            return Borrow(description.server, description.identifier + digest + self._signature)
+            return Borrow(description.server, description.identifier + digest)
         except ConnectionRefusedError as error:
             self._refuse(f"process {description.process}: {error}")
 
@@ -245,7 +234,7 @@ class IpcHandle:
         return array
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _ipc_handle, (tuple(self._description), self._signature)
+        return _ipc_handle, (tuple(self._description),)
 
     def __del__(self) -> None:
         entry = getattr(self, "_entry", None)
@@ -259,13 +248,13 @@ class IpcHandle:
 IpcHandle.__module__ = "arrayhub"
 
 
-def _make_handle(description: Description, signature: bytes, entry: Entry | None) -> IpcHandle:
+def _make_handle(description: Description, entry: Entry | None) -> IpcHandle:
     handle = IpcHandle.__new__(IpcHandle)
-    handle._description, handle._signature, handle._entry = description, signature, entry
+    handle._description, handle._entry = description, entry
     return handle
 
 
-def _ipc_handle(description: object, signature: object) -> IpcHandle:
+def _ipc_handle(description: object) -> IpcHandle:
     """Restore a handle from its pickled state. The owner validates the handle when a process opens it.
 
     Raises
@@ -273,13 +262,8 @@ def _ipc_handle(description: object, signature: object) -> IpcHandle:
     pickle.UnpicklingError
         The values do not describe a handle of this version.
     """
-    forms = (int, str, str, int, str, bytes, str, str, int, str, tuple)
-    if (
-        type(description) is not tuple
-        or tuple(map(type, description)) != forms
-        or type(signature) is not bytes
-        or (len(description[5]), len(signature)) != (IDENTIFIER, _SIGNATURE)
-    ):
+    forms = (int, str, int, str, bytes, str, str, str, tuple)
+    if type(description) is not tuple or tuple(map(type, description)) != forms or len(description[4]) != IDENTIFIER:
         raise pickle.UnpicklingError(
             f"arrayhub: the IPC handle in the pickle is {show(description)}; accepted: the state of a handle"
         )
@@ -291,7 +275,7 @@ def _ipc_handle(description: object, signature: object) -> IpcHandle:
     made = Description(*description)
     if len(made.state) != 8 or made.state[5] not in (0, 1, 2):
         raise pickle.UnpicklingError(f"arrayhub: the IPC handle in the pickle has state {show(made.state)}")
-    return _make_handle(made, signature, None)
+    return _make_handle(made, None)
 
 
 _ipc_handle.__module__ = "arrayhub"  # pickles name this module, so the function can move
@@ -370,22 +354,19 @@ def ipc_handle(x: Any, /) -> IpcHandle:
             )
         memory, grant = segment, _grant_writable if array.access == "readwrite" else _grant_readonly
         allocation, start = f"memfd {os.fstat(segment.descriptor).st_ino}", segment.address
-    boot, machine = _identify_machine()
-    offset = state[3] + address - start
-    state = (*state[:3], offset, *state[4:])
+    state = (*state[:3], state[3] + address - start, *state[4:])
     own = server()
     entry = own.entry_for(memory, grant, f"{allocation} {state}")
     description = Description(
         _VERSION,
-        boot,
-        machine,
+        _read_boot_id(),
         own.process,
         own.name,
         entry.identifier,
         str(array.device),
         allocation,
-        offset,
         str(type_of(array)),
         state,
     )
-    return _make_handle(description, entry.publish(repr(tuple(description))), entry)
+    entry.publish(repr(tuple(description)))
+    return _make_handle(description, entry)

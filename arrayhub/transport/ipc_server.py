@@ -1,13 +1,12 @@
 """Connections between the owner of an IPC handle and the processes that open it.
 
 The first handle starts a thread that listens on an abstract Unix socket, which does not have a file. Each open borrow
-is one connection. The kernel closes a connection when its process ends, so each side notices when the other side is
-killed.
+is one connection, and one thread of the owner, which waits for its end. The kernel closes a connection when its process
+ends, so each side notices when the other side is killed.
 
-A request contains three values of fixed length: the identifier of the handle, the digest of its description, and the
-signature. The signature is an HMAC of the identifier and the digest, with a random key that never leaves the owner's
-process. An altered description, a guessed handle and a handle of another process have wrong signatures. A handle that
-was closed has a valid signature and an unknown identifier.
+A request contains two values of fixed length: the identifier of the handle, which is random and only known to those
+who received the handle, and the digest of its description. The owner compares the digest with that of the description
+that it published, so an altered handle is refused. A handle that was closed or guessed has an unknown identifier.
 
 The owner replies with ``+`` and the data of the memory, or with ``-`` and a reason. File descriptors are attached to
 the reply (unix(7): SCM_RIGHTS).
@@ -19,7 +18,6 @@ import contextlib
 import hashlib
 import hmac
 import os
-import selectors
 import socket
 import struct
 import threading
@@ -36,6 +34,7 @@ WAIT = 60  # seconds after which an owner that does not answer is assumed to hav
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
 
 _CLOSED = "the owner has closed the handle, or has freed the memory. Keep the object that ipc_handle returned"
+_ALTERED = "the handle was altered, or was not created by the owner"
 
 # Function that returns the data for the reply to a borrower, and new file descriptors to send with the reply.
 Grant = Callable[[Any], tuple[bytes, list[int]]]
@@ -61,11 +60,10 @@ class Entry:
         """True if this process created the handle, and False in a forked process."""
         return self.server.process == os.getpid()
 
-    def publish(self, description: str) -> bytes:
-        """Accept requests for a handle with this description. Return the signature of the handle."""
+    def publish(self, description: str) -> None:
+        """Accept requests for a handle with this description."""
         self.digest = digest_of(description)
         self.server.entries[self.identifier] = self
-        return self.server.sign(self.identifier, self.digest)
 
     def drop(self) -> None:
         """Keep the entry until its memory is freed, or until a new handle of the same memory reuses the entry."""
@@ -99,7 +97,7 @@ class Entry:
 
 
 class Server:
-    """Thread that answers the requests of borrowers. One per process."""
+    """Thread that accepts the connections of borrowers, and a thread for each open borrow. One server per process."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -107,16 +105,12 @@ class Server:
         self.entries: dict[bytes, Entry] = {}
         self.dropped: dict[str, Entry] = {}  # keyed by layout, so that a new handle of an array reuses the entry
         self.changed = threading.Condition()
-        self._key = os.urandom(32)
-        # The entry and the memory of each connection. None until the request arrives.
-        self._borrowed: dict[socket.socket, tuple[Entry, Any] | None] = {}
+        self.connections: set[socket.socket] = set()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.settimeout(None)
         self._listener.bind(f"\0{self.name}")
         self._listener.listen(_BACKLOG)
-        self._listener.setblocking(False)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._listener, selectors.EVENT_READ)
-        threading.Thread(target=self._serve, name="arrayhub IPC", daemon=True).start()
+        _start_thread(self._serve)
 
     def entry_for(self, memory: Any, grant: Grant, layout: str) -> Entry:
         """Return a new entry, or the entry of a dropped handle of the same memory and layout."""
@@ -126,105 +120,84 @@ class Server:
         entry.memory, entry.grant = memory, grant
         return entry
 
-    def sign(self, identifier: bytes, digest: bytes) -> bytes:
-        """Return the signature of a handle."""
-        return hmac.digest(self._key, identifier + digest, "sha256")
-
     def forget(self) -> None:
         """In a forked child, close the inherited descriptors, which would keep the parent's connections open."""
-        for connection in (self._listener, *self._borrowed):
+        for connection in (self._listener, *self.connections):
             connection.close()
-        self._selector.close()
 
     def _serve(self) -> None:
         while True:
-            for key, _ in self._selector.select():
-                connection: Any = key.fileobj
-                if connection is self._listener:
-                    self._accept()
-                elif not self._keeps(connection):
-                    self._drop(connection)
+            try:
+                connection = self._listener.accept()[0]
+            except OSError:  # the limit of open files
+                time.sleep(_PAUSE)
+                continue
+            self.connections.add(connection)
+            try:
+                connection.settimeout(None)
+                _start_thread(self._lend, connection)
+            except Exception:  # the limit of threads, or no memory: the borrower sees that the connection ends
+                self._end(connection)
 
-    def _keeps(self, connection: socket.socket) -> bool:
-        """Answer a request. Return False if the connection must be closed.
-
-        A borrower sends only one request, so a further event means that the borrower has ended.
-        """
+    def _lend(self, connection: socket.socket) -> None:
+        """Answer the request of a borrower, and keep the memory alive until the borrower ends the connection."""
+        entry = None
         try:
-            return self._borrowed[connection] is None and self._admit(connection)
-        except Exception:  # if memory runs out, the borrower only sees that the connection ends
-            return False
-
-    def _accept(self) -> None:
-        try:
-            connection = self._listener.accept()[0]
-        except BlockingIOError:
-            return
-        except OSError:  # the limit of open files
-            time.sleep(_PAUSE)
-            return
-        connection.setblocking(False)
-        self._borrowed[connection] = None
-        self._selector.register(connection, selectors.EVENT_READ)
-
-    def _drop(self, connection: socket.socket) -> None:
-        self._selector.unregister(connection)
-        borrowed = self._borrowed.pop(connection)
-        with self.changed:
-            if borrowed is not None:
-                borrowed[0].borrowers.pop(connection, None)
-            self.changed.notify_all()
-        connection.close()
-
-    def _admit(self, connection: socket.socket) -> bool:
-        """Answer a request. Return whether the borrow is granted."""
-        try:
-            request = connection.recv(IDENTIFIER + 2 * _DIGEST + 1)
-            process, user = peer_of(connection)
-            answer = self._refusal(request, user)
-            if answer is None:
-                answer = self._borrow(connection, self.entries.get(request[:IDENTIFIER]), process)
-            if answer is None:
-                return True
-            _send(connection, b"-" + answer.encode())
-        except OSError:  # the borrower has ended
-            pass
-        return False
-
-    def _refusal(self, request: bytes, user: int) -> str | None:
-        """Return the reason why a request is refused, or None."""
-        identifier, digest = request[:IDENTIFIER], request[IDENTIFIER:-_DIGEST]
-        if user != os.geteuid():
-            return f"the borrower runs as user {user}; accepted: user {os.geteuid()}, the user of the owner"
-        if not hmac.compare_digest(request[-_DIGEST:], self.sign(identifier, digest)):
-            return "the signature is wrong: the handle was altered, or was not created by the owner"
-        entry = self.entries.get(identifier)
-        if entry is None or entry.is_closed or entry.digest != digest:
-            return _CLOSED
-        return None
-
-    def _borrow(self, connection: socket.socket, entry: Entry | None, process: int) -> str | None:
-        """Register a borrower and send the memory. Return the reason if this is not possible, else None."""
-        with self.changed:
-            memory = None if entry is None or entry.is_closed else entry.find_memory()
-            if entry is None or memory is None:
-                return _CLOSED
-            entry.borrowers[connection] = process
-            self._borrowed[connection] = entry, memory
-        try:
+            entry, memory = self._admit(connection)
             payload, descriptors = entry.grant(memory)
             try:
                 _send(connection, b"+" + payload, descriptors)
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
-        except Exception as error:  # an error of a driver or of the connection
-            self._borrowed[connection] = None
-            with self.changed:
+            connection.recv(1)  # a borrower sends only one request, so this waits for its end
+        except ConnectionRefusedError as refusal:
+            _refuse(connection, str(refusal))
+        except Exception as error:  # an error of a driver, or the borrower has ended
+            _refuse(connection, f"the owner cannot export the memory: {error}")
+        finally:
+            self._end(connection, entry)
+
+    def _admit(self, connection: socket.socket) -> tuple[Entry, Any]:
+        """Read a request, and register the borrower. Return the entry and its memory.
+
+        Raises
+        ------
+        ConnectionRefusedError
+            The request is refused. The error text contains the reason.
+        """
+        request = connection.recv(IDENTIFIER + _DIGEST + 1)
+        process, user = peer_of(connection)
+        if user != os.geteuid():
+            raise ConnectionRefusedError(
+                f"the borrower runs as user {user}; accepted: user {os.geteuid()}, the user of the owner"
+            )
+        entry = self.entries.get(request[:IDENTIFIER])
+        with self.changed:
+            memory = None if entry is None or entry.is_closed else entry.find_memory()
+            if entry is None or memory is None:
+                raise ConnectionRefusedError(_CLOSED)
+            if not hmac.compare_digest(request[IDENTIFIER:], entry.digest):
+                raise ConnectionRefusedError(_ALTERED)
+            entry.borrowers[connection] = process
+        return entry, memory
+
+    def _end(self, connection: socket.socket, entry: Entry | None = None) -> None:
+        with self.changed:
+            self.connections.discard(connection)
+            if entry is not None:
                 entry.borrowers.pop(connection, None)
-                self.changed.notify_all()
-            return f"the owner cannot export the memory: {error}"
-        return None
+            self.changed.notify_all()
+        connection.close()
+
+
+def _start_thread(function: Callable[..., None], *arguments: Any) -> None:
+    threading.Thread(target=function, args=arguments, name="arrayhub IPC", daemon=True).start()
+
+
+def _refuse(connection: socket.socket, reason: str) -> None:
+    with contextlib.suppress(OSError):  # the borrower has ended
+        _send(connection, b"-" + reason.encode())
 
 
 def _send(connection: socket.socket, message: bytes, descriptors: list[int] | tuple[int, ...] = ()) -> None:

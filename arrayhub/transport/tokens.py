@@ -1,7 +1,6 @@
 """Tokens for dask. Host-readable arrays with equal elements, layout and labels have equal tokens in all processes.
 
-Contiguous elements are hashed in place, others by copies of at most `_CHUNK` bytes. dask's hash function, which is
-several times faster than sha1, is applied to each chunk, so the chunks of all layouts have the same size.
+Contiguous elements are hashed in place. Elements with gaps between them are copied first, as for a pickle.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.transfer.host_copies import pieces
 from arrayhub.transport.pickles import identity, without_unused_bits
-
-_CHUNK = 1 << 20  # bytes
 
 # The long double of x86 uses ten of its sixteen bytes. On other machines all bytes are used. The keys are type numbers,
 # because user-defined types may have the same characters. Each value is a dtype whose fields are the used bytes.
@@ -50,12 +47,17 @@ def token(array: USMArray) -> tuple[Any, ...]:
     """
     if not is_host_readable(array):
         return ("arrayhub.USMArray", str(array.device), _make_unique_token(array))
-    content = hashlib.sha1(usedforsecurity=False)
+    parts = _split_at_padding(without_unused_bits(host_view(array)))
+    return ("arrayhub.USMArray", *identity(array), *map(_hash_elements, parts))
+
+
+def _hash_elements(array: USMArray) -> str:
+    """Return a hash of the bytes of the elements, by dask's function, which may be several times faster than sha1."""
+    run = pieces(array)
+    run = run if run.flags.c_contiguous else run.copy()
+    data = raw(run).reshape(-1).view("u1") if run.nbytes else b""
     quick = getattr(sys.modules.get("dask.hashing"), "hash_buffer_hex", None)
-    for part in _split_at_padding(without_unused_bits(host_view(array))):
-        for chunk in _cut_into_chunks(_iterate_runs(pieces(part))):
-            content.update(chunk if quick is None else quick(chunk).encode())
-    return ("arrayhub.USMArray", *identity(array), content.hexdigest())
+    return str(quick(data)) if quick is not None else hashlib.sha1(data, usedforsecurity=False).hexdigest()
 
 
 def _make_unique_token(array: USMArray) -> str:
@@ -94,33 +96,3 @@ def _iterate_fields(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
         yield from _iterate_fields(values.view(used))
     else:
         yield values
-
-
-def _iterate_runs(array: USMArray) -> Iterator[USMArray]:
-    """Yield the elements of `array` in C order as contiguous arrays."""
-    if array.flags.c_contiguous:
-        yield array
-    elif array.nbytes <= _CHUNK:
-        yield array.copy()
-    else:
-        rows = max(_CHUNK * array.shape[0] // array.nbytes, 1)
-        for start in range(0, array.shape[0], rows):
-            yield from _iterate_runs(array[start] if rows == 1 else array[start : start + rows])
-
-
-def _cut_into_chunks(runs: Iterator[USMArray]) -> Iterator[Any]:
-    """Yield the bytes of consecutive contiguous arrays in chunks of equal size. Only the last chunk may be shorter."""
-    held = bytearray()
-    for run in runs:
-        data = raw(run).reshape(-1).view("u1") if run.nbytes else np.empty(0, "u1")
-        start = min(_CHUNK - len(held), data.size) if held else 0
-        held += data[:start].data
-        if len(held) == _CHUNK:
-            yield held
-            held = bytearray()
-        if not held:
-            end = start + (data.size - start) // _CHUNK * _CHUNK
-            yield from (data[at : at + _CHUNK] for at in range(start, end, _CHUNK))
-            held += data[end:].data
-    if held:
-        yield held

@@ -288,14 +288,6 @@ def test_native_swaps_byte_swapped_arrays():
             x.native(copy=False)
 
 
-def test_native_swaps_sub_array_fields():
-    a = np.zeros(3, [("x", ">i4", (2,)), ("y", "<f4")])
-    a["x"] = [[1, 2], [3, 4], [5, 6]]
-    y = ah.asarray(a).native()
-    assert y.dtype["x"].base.isnative and y.dtype.isnative
-    assert ah.as_numpy(y)["x"].tolist() == [[1, 2], [3, 4], [5, 6]]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "name"), [((5, 32, 1), "complex32"), ((4, 16, 1), "bfloat16")])
 def test_element_types_of_ml_dtypes_are_shown_without_ml_dtypes(code, name):

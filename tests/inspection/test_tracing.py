@@ -260,13 +260,6 @@ def test_command_writes_events_as_json(script):
     ]
 
 
-@pytest.mark.slow
-def test_missing_script_exits_with_status_2(tmp_path):
-    done = run("nowhere.py", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "file 'nowhere.py' does not exist" in done.stderr
-
-
 def test_trace_entered_twice_records_each_event_once():
     out = io.StringIO()
     traced = ah.trace(file=out)

@@ -19,7 +19,7 @@ LINES = {
     "arrayhub/capi": 1800,
     "arrayhub/convert": 4550,
     "arrayhub/include": 2250,
-    "arrayhub/inspection": 3500,
+    "arrayhub/inspection": 3250,
     "arrayhub/libraries": 4950,
     "arrayhub/nested": 8200,
     "arrayhub/runtimes": 2800,
@@ -27,7 +27,7 @@ LINES = {
     "arrayhub/storage": 1350,
     "arrayhub/testing": 1450,
     "arrayhub/transfer": 3950,
-    "arrayhub/transport": 2550,
+    "arrayhub/transport": 2450,
     "tests": 60000,
 }
 FILES, PARTICIPLES, READS = 258, 48, 7

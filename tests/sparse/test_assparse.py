@@ -23,21 +23,6 @@ def test_scipy_arrays_are_imported_on_their_memory(format):
     assert (x.ndim, x.batch_ndim, x.dense_ndim) == (2, 0, 0)
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_scipy_matrices_are_imported_like_arrays(format):
-    given = getattr(scipy.sparse, f"{format}_matrix")(matrix().toarray())
-    assert ah.assparse(given).to_dense().tolist() == given.toarray().tolist()
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_a_round_trip_through_scipy_shares_the_memory(format):
-    given = matrix(format)
-    back = ah.as_scipy(ah.assparse(given))
-    assert type(back) is type(given)
-    assert addresses(ah.assparse(back)) == addresses(ah.assparse(given))
-    assert (back != given).nnz == 0
-
-
 @pytest.mark.parametrize("format", ["csr", "csc", "bsr"])
 def test_torch_shares_the_memory_of_scipy(format):
     given = matrix(format)
@@ -47,16 +32,6 @@ def test_torch_shares_the_memory_of_scipy(format):
     assert tensor.to_dense().tolist() == given.toarray().tolist()
     given.data[0] = 1000
     assert tensor.values().reshape(-1)[0] == 1000
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_scipy_shares_the_memory_of_torch(format):
-    dense = torch.from_numpy(matrix().toarray())
-    tensor = getattr(dense, f"to_sparse_{format}")(*[(2, 2)] * (format == "bsr"))
-    back = ah.as_scipy(tensor)
-    assert back.format == format
-    assert addresses(ah.assparse(back)) == addresses(ah.assparse(tensor))
-    assert back.toarray().tolist() == dense.tolist()
 
 
 def test_tensors_that_are_not_coalesced_keep_their_duplicates():
@@ -73,15 +48,6 @@ def test_canonical_tensor_is_exported_as_coalesced():
     back = ah.as_torch(ah.assparse(tensor))
     assert back.is_coalesced()
     assert back.indices().data_ptr() == tensor.indices().data_ptr()
-
-
-def test_int32_coordinates_require_a_copy_for_torch():
-    given = matrix("coo")
-    with pytest.raises(BufferError, match=r"int32.*accepted: int64\. Call arrayhub\.as_torch\(x, copy=True\)"):
-        ah.as_torch(ah.assparse(given))
-    tensor = ah.as_torch(ah.assparse(given), copy=None)
-    assert tensor.to_dense().tolist() == given.toarray().tolist()
-    assert tensor._values().data_ptr() == given.data.ctypes.data
 
 
 @pytest.mark.parametrize("call", [ah.as_torch, lambda x: ah.convert(x, "torch"), lambda x: ah.as_torch(x, copy=None)])
@@ -173,20 +139,6 @@ def test_error_for_tensors_that_require_grad_suggests_detach():
     with pytest.raises(BufferError, match=r"x\.detach\(\)"):
         ah.assparse(tensor)
     assert ah.assparse(tensor.detach()).nnz == 3
-
-
-def test_read_only_memory_stays_read_only():
-    given = matrix()
-    for part in (given.data, given.indices, given.indptr):
-        part.flags.writeable = False
-    x = ah.assparse(given)
-    assert x.access == "readonly" and not x.indices.flags.writeable
-    back = ah.as_scipy(x)
-    assert not back.data.flags.writeable and not back.indices.flags.writeable
-    with pytest.raises(BufferError, match="read-only"):
-        ah.as_torch(x)
-    assert ah.as_torch(x, allow_readonly=True).values().data_ptr() == given.data.ctypes.data
-    assert ah.as_torch(x, copy=True).values().data_ptr() != given.data.ctypes.data
 
 
 def test_memory_lives_as_long_as_the_sparse_array():

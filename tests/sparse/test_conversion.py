@@ -61,12 +61,6 @@ def test_batches_with_equal_counts_are_exported_to_torch(format):
     assert tensor.to_dense().tolist() == SAME.tolist()
 
 
-def test_torch_batches_are_converted_to_every_format():
-    x = ah.assparse(torch.from_numpy(SAME).to_sparse_csr())
-    for format in ALL:
-        assert x.to_format(format).to_dense().tolist() == SAME.tolist()
-
-
 def test_batches_in_coo_are_exported_to_every_library():
     x = batch_of(DIFFERENT).to_format("coo")
     assert ah.as_scipy(x).todense().tolist() == DIFFERENT.tolist()

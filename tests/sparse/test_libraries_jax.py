@@ -32,27 +32,6 @@ def test_jax_matrices_are_imported_on_their_memory(make, format):
     assert dense_of(back) == dense_of(given)
 
 
-def test_scipy_shares_the_memory_of_jax():
-    given = sparse.BCSR.fromdense(jnp.eye(5))
-    back = ah.as_scipy(given)
-    assert back.toarray().tolist() == np.eye(5).tolist()
-    assert not back.data.flags.writeable
-    assert back.indices.ctypes.data == given.indices.unsafe_buffer_pointer()
-
-
-@pytest.mark.parametrize("format", ["coo", "csr"])
-def test_scipy_arrays_are_exported_to_jax(format):
-    given = matrix(format, "float32")
-    made = ah.as_jax(given, copy=None)
-    assert dense_of(made) == given.toarray().tolist()
-    assert made.indices_sorted and made.unique_indices
-
-
-def test_error_for_csc_suggests_to_format():
-    with pytest.raises(BufferError, match=r"csc is not supported; accepted: coo, csr\. Call .*to_format\('csr'\)"):
-        ah.as_jax(matrix("csc"))
-
-
 @pytest.mark.parametrize("make", [sparse.BCOO, sparse.BCSR])
 def test_batches_and_dense_dimensions_survive_a_round_trip(make):
     dense = jnp.asarray(np.random.default_rng(3).integers(1, 9, (2, 3, 4, 5)), "float32")
@@ -107,16 +86,6 @@ def test_transposed_matrices_keep_their_padding(make):
     assert ah.as_scipy(x.T, copy=None).toarray().tolist() == dense.T.tolist()
     if make is sparse.BCOO:
         assert dense_of(ah.as_jax(x.T, copy=None)) == dense.T.tolist()
-
-
-def test_batches_with_different_counts_require_coo_for_torch():
-    dense = jnp.asarray([[[1.0, 2], [3, 4]], [[5, 0], [0, 0]]])
-    x = ah.assparse(sparse.BCSR.fromdense(dense, n_batch=1))
-    assert x.to_dense().tolist() == dense.tolist()
-    with pytest.raises(BufferError, match="different numbers of stored values") as raised:
-        ah.as_torch(x, copy=None)
-    assert eval(raised.value.call, {"arrayhub": ah, "x": x}).to_dense().tolist() == dense.tolist()
-    assert ah.as_torch(x.to_format("coo"), copy=None).to_dense().tolist() == dense.tolist()
 
 
 def test_invalid_indices_of_jax_are_rejected():

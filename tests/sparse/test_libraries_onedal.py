@@ -50,13 +50,6 @@ def test_explained_call_for_a_table_is_that_of_the_error(to):
     assert eval(raised.value.call, {"arrayhub": ah, "x": table}) is not None
 
 
-@pytest.mark.parametrize("copy", [None, True])
-def test_tables_are_converted_by_copies(copy):
-    table = datatypes.to_table(matrix())
-    for call in (ah.as_scipy, ah.as_torch):
-        assert ah.assparse(call(table, copy=copy)).to_dense().tolist() == matrix().toarray().tolist()
-
-
 def test_dense_tables_are_rejected():
     table = datatypes.to_table(np.ones((3, 4)))
     with pytest.raises(TypeError, match="is not sparse"):

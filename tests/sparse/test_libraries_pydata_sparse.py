@@ -30,16 +30,6 @@ def test_arrays_are_imported_on_their_memory(format):
     assert back.todense().tolist() == given.todense().tolist()
 
 
-@pytest.mark.parametrize("format", ["csr", "csc"])
-def test_scipy_and_pydata_sparse_share_their_memory(format):
-    given = matrix(format)
-    made = ah.convert(given, "pydata_sparse")
-    assert made.data.ctypes.data == given.data.ctypes.data
-    assert made.todense().tolist() == given.toarray().tolist()
-    assert ah.as_scipy(made).indices.ctypes.data == given.indices.ctypes.data
-    assert ah.convert(given, "sparse").shape == ah.convert(given, sparse).shape == given.shape
-
-
 @pytest.mark.parametrize("name", ["CSR", "CSC"])
 def test_csr_and_csc_classes_are_imported(name):
     if not hasattr(sparse.numba_backend._compressed.compressed, name):
@@ -47,24 +37,6 @@ def test_csr_and_csc_classes_are_imported(name):
     cls = getattr(sparse.numba_backend._compressed.compressed, name)
     given = cls.from_scipy_sparse(matrix(name.lower()))
     assert ah.assparse(given).to_dense().tolist() == matrix().toarray().tolist()
-
-
-def test_torch_and_pydata_sparse_share_coordinates():
-    import torch
-
-    tensor = torch.eye(4).to_sparse_coo()
-    made = ah.convert(tensor, "pydata_sparse")
-    assert made.coords.ctypes.data == tensor.indices().data_ptr()
-    assert ah.as_torch(made).indices().data_ptr() == tensor.indices().data_ptr()
-
-
-def test_repeated_coordinates_require_a_copy():
-    import torch
-
-    tensor = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
-    with pytest.raises(BufferError, match="unsorted or repeated"):
-        ah.convert(tensor, "pydata_sparse")
-    assert ah.convert(tensor, "pydata_sparse", copy=None).todense().tolist() == [[0, 3], [0, 0]]
 
 
 def test_nonzero_fill_values_are_rejected():

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from children import python
 from optional import optional
 from sparse_arrays import FORMATS, addresses, matrix
 
@@ -50,13 +49,6 @@ def test_pickles_of_padded_arrays_keep_the_values():
 
     x = pickle.loads(pickle.dumps(ah.assparse(sparse.BCOO.fromdense(jax.numpy.eye(3), nse=5))))
     assert x.to_dense().tolist() == np.eye(3).tolist()
-
-
-@pytest.mark.slow
-def test_another_process_reads_a_pickle():
-    data = pickle.dumps(ah.assparse(matrix("csc")))
-    program = f"import pickle\nprint(pickle.loads({data!r}).to_dense().tolist())"
-    assert python(program).strip() == str(matrix("csc").toarray().tolist())
 
 
 def state(x):

@@ -107,17 +107,6 @@ def test_excess_elements_of_scipy_arrays_are_ignored():
     assert ah.as_torch(x).to_dense().tolist() == dense.tolist()
 
 
-@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (3, 4)])
-@pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
-def test_empty_matrices_are_imported_and_exported(format, shape):
-    given = getattr(scipy.sparse, f"{format}_array")(shape)
-    x = ah.assparse(given)
-    assert (x.nnz, x.canonical) == (0, True)
-    assert x.to_dense().shape == shape
-    assert ah.as_scipy(x).shape == shape
-    assert tuple(ah.as_torch(x, copy=None).shape) == shape
-
-
 def test_index_into_an_empty_dimension_is_rejected():
     given = scipy.sparse.coo_array((2, 0))
     given.data, given.coords = np.ones(1), (np.zeros(1, np.int32), np.zeros(1, np.int32))

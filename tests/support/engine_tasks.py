@@ -15,10 +15,6 @@ def make(n):
     return arrayhub.asarray(np.arange(float(n)))
 
 
-def fail_with_an_array_on_device():
-    raise ValueError("shape is wrong", make_on_device(3))
-
-
 def make_on_device(n):
     return arrayhub.to_device(np.arange(float(n)), "oneapi:0")
 
@@ -101,10 +97,6 @@ class FromLater:
         return arrayhub._unpickle, ((99, "whatever comes"), b"")
 
 
-def make_later():
-    return FromLater()
-
-
 def read_in_a_task():
     """Return the name of the error that a queue raises for a pickle of `FromLater`, or "nothing"."""
     queue = multiprocessing.SimpleQueue()
@@ -139,23 +131,9 @@ def same(x):
     return x
 
 
-def die_at_third(x, k):
-    """Use the array. If `k` is 2, kill this process."""
-    np.asarray(x).sum()
-    if k == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return where_mapped(x)
-
-
 def fill_and_die(x, value):
     np.asarray(x)[...] = value
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def send_and_wait(connection, x):
-    """Send the process id, then an array that is larger than any pipe's buffer, so that `send` waits for a reader."""
-    connection.send(os.getpid())
-    connection.send(x)
 
 
 def where_mapped_by_mmap(x):

@@ -5,15 +5,13 @@ import contextlib
 import itertools
 import os
 import pickle
-import shutil
-import signal
 import sys
 
 import engine_tasks as tasks
 import ml_dtypes
 import numpy as np
 import pytest
-from children import python, run
+from children import python
 from pickled_arrays import SOURCES
 
 import arrayhub
@@ -22,7 +20,6 @@ from arrayhub import asarray
 pytestmark = pytest.mark.slow
 
 dask = pytest.importorskip("dask")
-da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 tokenize = pytest.importorskip("dask.base").tokenize
 sizeof = pytest.importorskip("dask.sizeof").sizeof
@@ -157,16 +154,16 @@ def test_tokens_of_different_arrays_differ():
     assert len(set(tokens)) == len(tokens)
 
 
-def test_tokenize_does_not_copy():
+def test_tokenize_does_not_copy_contiguous_elements():
     import tracemalloc
 
-    x = asarray(np.zeros((2000, 2000)))[:, ::2]
+    x = asarray(np.zeros((2000, 1000)))
     tokenize(x)
     tracemalloc.start()
     tokenize(x)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 4 << 20, "sixteen million bytes of elements"
+    assert peak < 1 << 20, "sixteen million bytes of elements"
 
 
 def test_device_memory_has_a_new_token_on_each_call():
@@ -272,28 +269,6 @@ def test_scattered_arrays_are_gathered_unchanged(client, name):
     has_arrived(source, back)
 
 
-def test_array_is_sent_from_worker_to_worker(client, workers):
-    there = client.submit(tasks.make, 100_000, workers=workers[0], pure=False)
-    assert client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT) == sum(range(100_000))
-
-
-def test_array_is_replicated_to_two_workers(client):
-    future = client.scatter(tasks.make(1000), hash=False)
-    client.replicate(future, 2)
-    assert len(client.who_has(future)[future.key]) == 2
-
-
-def test_blocks_are_rechunked(client):
-    blocks = da.ones((40, 40), chunks=(10, 40)).map_blocks(asarray, dtype="f8", meta=np.empty((0, 0)))
-    assert float(blocks.rechunk((40, 10)).sum().compute()) == 1600
-
-
-def test_arguments_reach_the_task(client):
-    x = asarray(np.asfortranarray(np.arange(12.0).reshape(3, 4)))
-    found = client.submit(tasks.look, x, pure=False).result(timeout=WAIT)
-    assert found == (66.0, (3, 4), (8, 24), found[3], None)
-
-
 def test_spilled_arrays_are_read_from_disk(client, workers):
     """Four arrays of 20 MB exceed the target of 40 MB, so dask writes some to disk and reads them back."""
     futures = [client.submit(tasks.make, 2_500_000 + k, workers=workers[0], pure=False) for k in range(4)]
@@ -306,12 +281,6 @@ def test_spilled_arrays_are_read_from_disk(client, workers):
 def test_shared_usm_is_received_as_host_memory(client):
     x = client.submit(tasks.make_shared, 1000, pure=False).result(timeout=WAIT)
     assert tasks.look(x) == (1000.0, (1000,), (8,), "readwrite", None)
-
-
-def test_exception_with_an_unpicklable_array_is_sent_as_text(client):
-    """dask sends only the text of an exception that cannot be pickled."""
-    with pytest.raises(Exception, match=r"ValueError\(.shape is wrong., "):
-        client.submit(tasks.fail_with_an_array_on_device, pure=False).result(timeout=WAIT)
 
 
 def test_device_memory_is_restored_by_policy(client, workers):
@@ -371,12 +340,6 @@ def test_received_array_views_the_buffer_of_dask(told, workers):
     back = told.gather(there)
     assert (back.ptr % 64, back.is_copy, back.access) == (0, False, "readwrite")
     assert back.memory.owner is not None, "memory was not allocated"
-
-
-def test_lists_of_arrays_are_sent_as_frames(told):
-    arrays = [tasks.make(1000), tasks.make(10)]
-    back = told.gather(told.scatter([arrays], hash=False))[0]
-    assert [tasks.look(x) for x in back] == [tasks.look(x) for x in arrays]
 
 
 @pytest.mark.parametrize("n", [0, 1, 10, 100_000])
@@ -451,26 +414,6 @@ def test_compressed_frames_are_read(tmp_path):
         distributed.LocalCluster(**SMALL_CLUSTER, local_directory=str(tmp_path)) as cluster,
         distributed.Client(cluster) as client,
     ):
-        arrayhub.transport.register_dask(client)
-        goes_around(client)
-
-
-def test_frames_are_sent_by_tls(tmp_path):
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl, which creates the certificate, is not installed")
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    files = ["-keyout", key, "-out", certificate]
-    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", 2, "-subj", "/CN=localhost", *files)
-    sides = {f"tls_{side}_{what}": str(file) for side in ("client", "scheduler", "worker") for what, file in
-             (("cert", certificate), ("key", key))}  # fmt: skip
-    security = distributed.Security(tls_ca_file=str(certificate), require_encryption=True, **sides)
-    with (
-        distributed.LocalCluster(
-            **SMALL_CLUSTER, protocol="tls://", security=security, local_directory=str(tmp_path)
-        ) as cluster,
-        distributed.Client(cluster, security=security) as client,
-    ):
-        assert client.scheduler.address.startswith("tls://")
         arrayhub.transport.register_dask(client)
         goes_around(client)
 
@@ -557,12 +500,3 @@ def test_second_deserialization_returns_the_same_elements():
         np.asarray(own)[...] = -1
         assert deserialize(header, arrived).tolist() == source.tolist(), "a read-only buffer was modified"
         del first, again, own
-
-
-def test_results_of_a_killed_worker_are_computed_again(client, workers):
-    """This test is the last in the file, because the cluster has to restart the worker."""
-    there = client.submit(tasks.make, 50_000, workers=workers, pure=False)
-    there.result(timeout=WAIT)
-    holder = next(iter(client.who_has(there)[there.key]))
-    os.kill(client.run(os.getpid, workers=[holder])[holder], signal.SIGKILL)
-    assert client.submit(tasks.total, there).result(timeout=WAIT) == sum(range(50_000))

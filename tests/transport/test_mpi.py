@@ -59,15 +59,6 @@ def test_array_of_any_layout_is_one_message(name):
     assert (whole == -1).sum() == whole.size - source.size, "memory between the elements was written"
 
 
-@pytest.mark.parametrize(
-    "row", [np.arange(8.0)[::2], np.arange(4.0), np.arange(8.0)[::-2]], ids=["gaps", "run", "back"]
-)
-def test_broadcast_rows_are_sent(row):
-    source, target = np.broadcast_to(row, (3, 4)), np.zeros((3, 4))
-    sent(source, target)
-    assert np.array_equal(target, source)
-
-
 def test_random_layouts_are_sent():
     """Test views of one block of memory with strides of any size and sign, including 0."""
     rng = np.random.default_rng(0)
@@ -144,26 +135,6 @@ def test_receiving_into_copies_raises(make):
     SELF.Send(as_mpi(np.full(kept.shape, 7, kept.dtype)), dest=0)
     request.Wait()
     assert np.all(np.asarray(kept) == 7)
-
-
-TAKEN = {
-    "whole": lambda message: message,
-    "parts": lambda message: [*message],
-    "slice": lambda message: message[:],
-    "copy": copy.copy,
-    "deleted": lambda message: [message.pop(0), message.pop(0), message.pop(0)],
-}
-
-
-@pytest.mark.parametrize("name", TAKEN)
-def test_mpi_datatype_lives_as_long_as_its_message(name):
-    source, target = np.arange(6.0).reshape(2, 3).T, np.zeros((3, 2))
-    message = TAKEN[name](as_mpi(source))
-    gc.collect()
-    request = SELF.Irecv(target, source=0)
-    SELF.Send(message, dest=0)
-    request.Wait()
-    assert np.array_equal(target, source)
 
 
 def test_message_holds_its_array_and_frees_its_datatype():
@@ -314,7 +285,7 @@ def launcher():
     return str(found)
 
 
-def run_two(program, fails=False):
+def run_two(program):
     """Run a program on two ranks, which are always terminated, and return their output."""
     folder = str(Path(arrayhub.__file__).parents[1])
     with subprocess.Popen(
@@ -327,51 +298,12 @@ def run_two(program, fails=False):
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-    assert (process.returncode != 0) == fails, said
+    assert process.returncode == 0, said
     return said
 
 
 def test_two_processes_exchange_arrays():
     assert run_two(PROGRAM).count("all right") == 2
-
-
-KILLED = """
-    import os, signal, time
-    import numpy as np, arrayhub
-    from mpi4py import MPI
-    from arrayhub.transport import as_mpi
-
-    comm = MPI.COMM_WORLD
-    os.write(1, b"process %d\\n" % os.getpid())  # in one piece
-    x = arrayhub.asarray(np.zeros((3000, 3000)))
-    comm.Barrier()
-    if comm.rank == 1:
-        comm.Send(as_mpi(np.zeros(1)), dest=0)
-        {begin}
-        os.kill(os.getpid(), signal.SIGKILL)
-    comm.Recv(as_mpi(np.zeros(1)), source=1)
-    {wait}
-    os.write(1, b"nobody was killed\\n")
-"""
-
-
-@pytest.mark.timeout(150)
-@pytest.mark.parametrize(
-    ("begin", "wait"),
-    [
-        ("request = comm.Isend(as_mpi(x[:, ::2]), dest=0)", "time.sleep(0.3); comm.Recv(as_mpi(x[:, 1::2]), source=1)"),
-        ("request = comm.Irecv(as_mpi(x.T), source=0)", "comm.Send(as_mpi(x), dest=1); comm.recv(source=1)"),
-        ("request = comm.isend(x, dest=0)", "comm.recv(source=1); comm.recv(source=1)"),
-    ],
-    ids=["sends", "receives", "pickles"],
-)
-def test_killed_rank_ends_all_ranks(begin, wait):
-    """If a rank is killed, mpiexec and all ranks end with an error."""
-    said = run_two(KILLED.format(begin=begin, wait=wait), fails=True)
-    assert "nobody was killed" not in said
-    ranks = [int(line.split()[1]) for line in said.splitlines() if line.startswith("process ")]
-    assert len(ranks) == 2
-    assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
 
 
 def test_stencil_of_the_how_to_runs():

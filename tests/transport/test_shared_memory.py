@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from children import ROOT, SUPPORT, python
 from pages import python_blocks
-from pickled_arrays import SOURCES, facts
 
 import arrayhub
 from arrayhub import asarray
@@ -157,13 +156,6 @@ def test_forged_name_of_a_file_is_rejected(name):
         arrayhub._unpickle(state, name)
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_process_executor_sends_arrays(method):
-    x = asarray(SOURCES["steps"]())
-    assert child_of(method, tasks.look, x)[0] == tasks.total(x)
-    assert facts(child_of(method, tasks.same, x)) == facts(x)
-
-
 def test_queue_copies_device_memory_by_policy():
     """The policy at the call of `put` applies, although a thread of the queue pickles the array later."""
     queue = multiprocessing.get_context("spawn").Queue()
@@ -175,81 +167,12 @@ def test_queue_copies_device_memory_by_policy():
     assert (got.device.type, tasks.total(got)) == ("cpu", 10)
 
 
-def test_queue_prints_the_error_for_device_memory(capfd):
-    """The queue prints the error, and delivers the next object."""
-    queue = multiprocessing.get_context("spawn").Queue()
-    with arrayhub.transport.pickling(device="refuse"):
-        queue.put(tasks.make_on_device(5))
-        queue.put(tasks.make(5))
-        assert queue.get(timeout=WAIT).tolist() == list(range(5))
-        queue.close()
-        queue.join_thread()
-    assert "call arrayhub.to_host(x)" in capfd.readouterr().err
-
-
 METHODS = ["spawn", "fork", "forkserver"]
-
-
-@pytest.mark.timeout(2 * WAIT)
-@pytest.mark.parametrize("method", METHODS)
-def test_unrestorable_result_raises_in_an_executor(method):
-    """The caller gets an error, and the executor breaks, as for every pickle that cannot be loaded (cpython#79492)."""
-    with (
-        concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool,
-        pytest.raises((pickle.UnpicklingError, concurrent.futures.process.BrokenProcessPool)),
-    ):
-        pool.submit(tasks.make_later).result(WAIT)
 
 
 def test_queue_get_raises_the_error():
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
         assert pool.submit(tasks.read_in_a_task).result(WAIT) == "UnpicklingError"
-
-
-@pytest.mark.timeout(2 * WAIT)
-@pytest.mark.parametrize("method", METHODS)
-def test_killed_child_leaves_shared_memory_to_its_owner(method):
-    """The owner keeps the memory and the child's writes, and waiting callers receive an error."""
-    before = set(os.listdir("/dev/shm"))
-    shared = shared_memory.SharedMemory(create=True, size=1 << 20)
-    try:
-        x = asarray(np.ndarray((100, 100), "f8", buffer=shared.buf))
-        context = multiprocessing.get_context(method)
-        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-            others = [pool.submit(tasks.fill_and_die, x, 7.0), *(pool.submit(tasks.total, x) for _ in range(5))]
-            for future in others:
-                with pytest.raises(concurrent.futures.process.BrokenProcessPool):
-                    future.result(timeout=WAIT)
-        assert tasks.total(x) == 70_000
-        child_of(method, tasks.fill, x, 8.0)
-        assert tasks.total(x) == 80_000
-        del x
-    finally:
-        shared.close()
-        shared.unlink()
-    assert not {name for name in set(os.listdir("/dev/shm")) - before if name.startswith("psm_")}
-
-
-@pytest.mark.timeout(2 * WAIT)
-@pytest.mark.parametrize("method", METHODS)
-def test_reader_of_a_child_killed_while_sending_raises(method):
-    """The reader of an incomplete pickle raises an error at the end of the stream and does not hang."""
-    context = multiprocessing.get_context(method)
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=tasks.send_and_wait, args=(theirs, asarray(np.zeros(4_000_000))), daemon=True)
-    child.start()
-    theirs.close()
-    try:
-        assert ours.poll(WAIT)
-        assert ours.recv() == child.pid
-        assert ours.poll(WAIT), "the first bytes of the array did not arrive"
-        child.kill()
-        with pytest.raises((EOFError, OSError), match="^$|end of file"):
-            ours.recv()
-        child.join(WAIT)
-        assert child.exitcode == -9
-    finally:
-        child.kill()
 
 
 def test_sycl_in_a_forked_child_raises():
@@ -465,21 +388,6 @@ def test_first_hash_of_a_process_equals_later_ones():
     assert python(program) == "True\n"
 
 
-def test_joblib_memory_returns_the_cached_result(tmp_path):
-    import joblib
-
-    calls = []
-
-    def work(a):
-        calls.append(1)
-        return tasks.total(a)
-
-    cached = joblib.Memory(tmp_path, verbose=0).cache(work)
-    first, second = asarray(np.zeros(3000)), asarray(np.ones(3000))
-    assert (cached(first), cached(second), cached(first)) == (0, 3000, 0)
-    assert len(calls) == 2
-
-
 @pytest.mark.parametrize("mode", [None, "r", "c"])
 def test_joblib_stores_and_maps_arrays(tmp_path, mode):
     import joblib
@@ -547,39 +455,6 @@ def test_joblib_refuses_another_file_in_place_of_freed_memory():
     with pytest.raises((pickle.UnpicklingError, OSError), match="has been freed|No such file"):
         pickle.loads(stream)
     assert other.tolist() == list(range(500))
-
-
-@pytest.mark.timeout(3 * WAIT)
-def test_killed_joblib_worker_is_replaced(tmp_path):
-    """The caller receives an error, the mapped file is removed, and later calls use new workers."""
-    import joblib
-    from joblib.externals.loky import get_reusable_executor
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    x = asarray(np.ones((600, 300)))
-
-    def run(calls):
-        with (
-            joblib.parallel_config(backend="loky", n_jobs=2),
-            joblib.Parallel(max_nbytes=100_000, temp_folder=tmp_path, timeout=WAIT) as parallel,
-        ):
-            return parallel(joblib.delayed(tasks.die_at_third)(x, k) for k in range(calls))
-
-    try:
-        with pytest.raises(TerminatedWorkerError):
-            run(6)
-        assert list(tmp_path.rglob("*")) == []
-        assert {access for _, access in run(2)} == {"readonly"}
-    finally:
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)
-    assert list(tmp_path.rglob("*.pkl")) == []
-
-
-def test_cloudpickle_sends_functions_with_arrays():
-    import cloudpickle
-
-    x = asarray(SOURCES["windows"]())
-    assert facts(pickle.loads(cloudpickle.dumps(lambda: x))()) == facts(x)
 
 
 # ------------------------------------------------------------------------------------------------------------------ ray
@@ -689,38 +564,3 @@ def test_ray_sends_arrays(program, tmp_path):
                 os.killpg(process.pid, 9)
     assert process.returncode == 0, said[-4000:]
     assert out.splitlines()[-1:] == ["all right"], said[-4000:]
-
-
-# ---------------------------------------------------------------------------------------------------------------- torch
-
-
-def test_torch_saves_an_exported_tensor(tmp_path):
-    import torch
-
-    x = asarray(np.arange(6.0).reshape(2, 3).T)
-    torch.save(arrayhub.as_torch(x), tmp_path / "x")
-    y = asarray(torch.load(tmp_path / "x"))
-    assert (y.shape, y.strides, tasks.total(y)) == (x.shape, x.strides, 15)
-
-
-def test_torch_reduces_exported_tensors_by_gloo(tmp_path):
-    program = f"""
-        import sys
-        import numpy as np, torch, torch.distributed as group, arrayhub
-        rank = int(sys.argv[1])
-        group.init_process_group("gloo", init_method="file://{tmp_path}/meeting", rank=rank, world_size=2)
-        x = arrayhub.empty((3, 4), "f4")
-        np.asarray(x)[...] = rank + 1
-        group.all_reduce(arrayhub.as_torch(x))
-        assert np.asarray(x).min() == np.asarray(x).max() == 3
-        group.destroy_process_group()
-    """
-    command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
-    processes = [subprocess.Popen([*command, str(rank)], stderr=subprocess.PIPE, text=True) for rank in range(2)]
-    try:
-        for process in processes:
-            _, said = process.communicate(timeout=100)
-            assert process.returncode == 0, said
-    finally:
-        for process in processes:
-            process.kill()

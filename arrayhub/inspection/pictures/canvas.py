@@ -103,10 +103,10 @@ class Canvas:
         `label` is the text for screen readers. A page does not need to set ``color-scheme``.
         """
         width, height = round(self._width) + MARGIN, round(self.y) + MARGIN
-        color, scheme = ("", "") if in_page else (_TWO_COLORS, _SCHEMES)
+        color, colors, scheme = ("", "", "") if in_page else (f' color="{_GRAY}"', _TWO_COLORS, _SCHEMES)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-            f' style="max-width:100%;height:auto{color}" color="{_GRAY}" fill="currentColor" font-size="11"'
+            f' style="max-width:100%;height:auto{colors}"{color} fill="currentColor" font-size="11"'
             f' font-family="{_MONO}" role="img" aria-label="{escape(label)}">{scheme}{"".join(self._drawn())}</svg>'
         )
 

@@ -403,7 +403,8 @@ def test_notebook_pictures_use_the_text_color_of_the_page():
     assert html in x._repr_html_()
     assert html.startswith('<div class="arrayhub-layout"><svg ') and html.endswith("</svg></div>")
     leaving = arrayhub.picture((2, 3), (3, 1), offset=2, size=6)._repr_html_()
-    assert "light-dark" not in html + leaving and "<style" not in html + leaving
+    assert "light-dark" not in html + leaving and "<style" not in html + leaving and " color=" not in html + leaving
+    assert 'fill="currentColor"' in html
     ElementTree.fromstring(html)
 
 
