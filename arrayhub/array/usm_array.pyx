@@ -4,12 +4,13 @@ Included files:
 
 - construction: `USMArray(...)` on new or existing memory
 - flags: the attribute `flags`
-- scalars: conversion of elements to Python values, such as `item`, `tolist` and iteration
 """
 
 import numpy as np
 
 cimport cython
+cimport numpy as cnp
+from cpython.iterobject cimport PySeqIter_New
 from cpython.long cimport PyLong_FromSsize_t
 from cpython.object cimport Py_EQ, Py_NE, PyObject
 from cpython.ref cimport Py_INCREF
@@ -48,7 +49,7 @@ from arrayhub._core.descriptor cimport (
     view_of,
 )
 from arrayhub._core.dtypes cimport bits_of
-from arrayhub._core.runtime cimport device_of
+from arrayhub._core.runtime cimport device_name, device_of, host_ready
 from arrayhub.adapters cimport arrow, buffer as buffer_adapter, dlpack, interface_dict
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.runtimes cimport sycl
@@ -57,7 +58,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabel
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PACKED_ELEMENTS, reason_of, show
+from arrayhub._core.errors import PACKED_ELEMENTS, dimensions, reason_of, show, unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.strides import Strides
 from arrayhub.transfer.host_copies import footprint_bytes, gather, row_boundary
@@ -166,7 +167,63 @@ cdef object ctypes_of(Descriptor a):
     return numpy_library.emit(a).ctypes
 
 
-include "scalars.pxi"
+# -------------------------------------------------------------------------------------------------------------- elements
+
+# Conversion of elements to Python values. NumPy reads the elements.
+
+
+cdef object readable(Descriptor a, str call):
+    """Return an ndarray that shares the memory. Raise TypeError for device memory, which is not copied implicitly."""
+    if not host_readable(a):
+        raise TypeError(unreadable(call, device_name(a)))
+    return numpy_library.emit(a)
+
+
+cdef object read_element(Descriptor a, str call):
+    """Return the only element of an array as a Python value, for conversions to numbers.
+
+    Raises
+    ------
+    TypeError
+        The array does not have exactly one element, the host cannot read the memory, or neither NumPy nor ml_dtypes has the
+        element type.
+    BufferError
+        The element is packed.
+    """
+    if size_of(a) != 1:
+        raise TypeError(f"{call}: the array has {size_of(a)} elements; accepted: exactly one. Use arrayhub.as_numpy(x)")
+    return readable(a, call).item()
+
+
+cdef object read_index(Descriptor a):
+    """Return the element of an integer array without dimensions.
+
+    Like NumPy, reject an array with dimensions, which a caller could also interpret as a sequence of sizes.
+    """
+    if a.nd_ != 0 or not (a.typenum_ != cnp.NPY_BOOL and cnp.PyTypeNum_ISINTEGER(a.typenum_)):
+        raise TypeError(
+            f"index: the array has {dimensions(a.nd_)} and elements of {name_of_elements(a)}; accepted: arrays of integers"
+            " without dimensions. Use arrayhub.as_numpy(x)"
+        )
+    return read_element(a, "index")
+
+
+cdef object copy_to_bytes(Descriptor a, object order):
+    """Return the elements without gaps, in C or Fortran order, as bytes."""
+    if order not in ("C", "F", "A"):
+        raise ValueError(f"tobytes: order is {show(order)}; accepted: 'C', 'F' or 'A'")
+    if not host_readable(a):
+        raise TypeError(unreadable("tobytes", device_name(a)))
+    host_ready(a)
+    return numpy_library.emit_raw(a).tobytes(order)
+
+
+cdef object iterate(Descriptor a):
+    """Return an iterator over the first dimension. The items are NumPy scalars for a 1-d array, and views otherwise."""
+    if a.nd_ == 0:
+        raise TypeError("iteration over an array without dimensions; use x.item() for its element")
+    return PySeqIter_New(a) if a.nd_ > 1 else iter(readable(a, "iteration"))
+
 
 # -------------------------------------------------------------------------------------------------------------- unsupported ops
 
@@ -607,11 +664,11 @@ cdef class USMArray(Descriptor):
 
     def __iter__(self):
         """Iterate over the first dimension. The items are NumPy scalars for a 1-d array, and views otherwise."""
-        return iterator(self)
+        return iterate(self)
 
     def __reversed__(self):
         """Iterate over the first dimension in reverse."""
-        return iterator(self[::-1] if self.nd_ else self)
+        return iterate(self[::-1] if self.nd_ else self)
 
     def __contains__(self, value):
         raise TypeError("in: a USMArray does not compare elements; test (arrayhub.as_numpy(x) == value).any() instead")
@@ -631,29 +688,26 @@ cdef class USMArray(Descriptor):
                 f"bool: the truth value of an array of {size_of(self)} elements is ambiguous; use x.size, or"
                 " arrayhub.as_numpy(x).any() or .all()"
             )
-        return bool(only_element(self, "bool"))
+        return bool(read_element(self, "bool"))
 
     def __int__(self):
-        return int(only_element(self, "int"))
+        return int(read_element(self, "int"))
 
     def __float__(self):
-        return float(only_element(self, "float"))
+        return float(read_element(self, "float"))
 
     def __complex__(self):
-        return complex(only_element(self, "complex"))
+        return complex(read_element(self, "complex"))
 
     def __index__(self):
-        return as_index(self)
+        return read_index(self)
 
     def __format__(self, spec):
-        return format_element(self, spec)
+        """Return ``str(x)`` if `spec` is empty, otherwise the formatted value of the only element."""
+        return format(read_element(self, f"format {spec!r}"), spec) if spec else str(self)
 
-    @cython.embedsignature(False)
-    def item(self, first=NOT_GIVEN, second=NOT_GIVEN, /, *more):
-        """item($self, /, *args)
---
-
-        Return one element as a Python value, like ``numpy.ndarray.item``.
+    def item(self, *args):
+        """Return one element as a Python value, like ``numpy.ndarray.item``.
 
         Parameters
         ----------
@@ -677,7 +731,7 @@ cdef class USMArray(Descriptor):
         >>> x.item(3), x.item(1, 0)
         (4, 3)
         """
-        return item(self, first, second, more)
+        return readable(self, "item").item(*args)
 
     def tolist(self):
         """Return the elements as nested lists of Python values, or the value of an array without dimensions.
@@ -692,7 +746,7 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.eye(2)).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        return tolist(self)
+        return readable(self, "tolist").tolist()
 
     def tobytes(self, order="C"):
         """Return the elements as bytes, without gaps.
@@ -712,7 +766,7 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.array([1, 2], "u1")).tobytes()
         b'\\x01\\x02'
         """
-        return tobytes(self, order)
+        return copy_to_bytes(self, order)
 
     # -------------------------------------------------------------------------------------------------- views
 
@@ -1028,21 +1082,14 @@ cdef class USMArray(Descriptor):
 
     def to_host(self, *, out=None, copy=None, stream=None, progress=None):
         """Return the array in host memory, as a view if the host can read the memory. See ``arrayhub.to_host``."""
-        target = None if out is None else hooks.functions.asarray(out)
-        host = transfer.to_host(self, out=target, copy=copy, stream=stream, progress=progress)
-        return host if out is None else out
+        return hooks.functions.to_host(self, out=out, copy=copy, stream=stream, progress=progress)
 
     def to_device(self, device, /, *, out=None, copy=None, stream=None, progress=None):
         """Return a copy on `device`, or the array itself if it is on this device. See ``arrayhub.to_device``.
 
         For the device "cpu", return a view if the host can read the memory.
         """
-        if out is None:
-            return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
-        from arrayhub.array.assignment import copy_into
-
-        copy_into(self, hooks.functions.asarray(out), device, copy=copy, stream=stream, progress=progress)
-        return out
+        return hooks.functions.to_device(self, device, out=out, copy=copy, stream=stream, progress=progress)
 
     def to_numpy(self, dtype=None, copy=False):
         """Return a ``numpy.ndarray`` that shares the memory. matplotlib calls this method. See ``arrayhub.as_numpy``.
@@ -1065,9 +1112,7 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray([1.0, 2.0]).to_numpy()
         array([1., 2.])
         """
-        host = transfer.to_host(self, copy=True) if check_copy(copy, "to_numpy") else self
-        values = numpy_library.emit(host)
-        return values if dtype is None else values.astype(requested_dtype(dtype), copy=False)
+        return hooks.functions.as_numpy(self, copy=copy, dtype=dtype)
 
     def to_xarray(self):
         """Return an ``xarray.DataArray`` that shares the memory, with the same dimension names.
