@@ -72,8 +72,7 @@ _ROUTES = {
 # Kinds of memory that `to_device` does not allocate.
 _NO_TARGETS = ("cuda_host", "cuda_managed")
 
-# Modules that keep memory between copies, by kind of memory.
-_POOLS = {"pinned": "arrayhub.transfer.pinned"}
+_PINNED = "arrayhub.transfer.pinned"  # the module that keeps memory between copies
 
 
 def held():
@@ -91,7 +90,7 @@ def held():
     {'pinned': 0}
     """
     # `import_module` waits if another thread is still importing the module.
-    return {kind: import_module(module).held() if module in sys.modules else 0 for kind, module in _POOLS.items()}
+    return {"pinned": import_module(_PINNED).pool.held() if _PINNED in sys.modules else 0}
 
 
 def release():
@@ -101,9 +100,8 @@ def release():
     --------
     >>> arrayhub.transfer.release()
     """
-    for module in _POOLS.values():
-        if module in sys.modules:
-            import_module(module).release()
+    if _PINNED in sys.modules:
+        import_module(_PINNED).pool.release()
 
 
 def _engine_name(device):
@@ -321,7 +319,7 @@ def for_dlpack(array, dl_device, copy, stream):
     """Return the array that ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy on the requested device."""
     if dl_device is None:
         return native(array, copy=True) if check_copy(copy, "__dlpack__") else array
-    device = _asked_device(dl_device)
+    device = _requested_device(dl_device)
     if device == CPU and stream is not None and array.device != CPU:
         raise BufferError(
             f"DLPack: stream is {show(stream)} with dl_device {dl_device}; accepted: None for host memory"
@@ -329,23 +327,17 @@ def for_dlpack(array, dl_device, copy, stream):
     return to_device(array, device, copy=copy, stream=stream)
 
 
-def _asked_device(dl_device):
-    """Convert a DLPack pair (device_type, device_id) to a `Device`. Raise TypeError for other objects."""
-    if not isinstance(dl_device, (tuple, list)):
-        raise TypeError(_no_pair(dl_device))
+def _requested_device(dl_device):
+    """Convert a DLPack pair (device_type, device_id) to a `Device`."""
     try:
+        if not isinstance(dl_device, (tuple, list)):
+            raise TypeError(f"{type(dl_device).__name__} is not a pair")
         return Device(tuple(dl_device))
-    except TypeError as error:
-        raise TypeError(f"{_no_pair(dl_device)} ({error})") from None
-    except ValueError as error:
-        raise ValueError(f"{_no_pair(dl_device)} ({error})") from None
-
-
-def _no_pair(dl_device):
-    return (
-        f"__dlpack__: dl_device is {show(dl_device)}; accepted: a pair of integers (device_type, device_id), such as"
-        " x.__dlpack_device__()"
-    )
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"__dlpack__: dl_device is {show(dl_device)}; accepted: a pair of integers (device_type, device_id), such as"
+            f" x.__dlpack_device__() ({error})"
+        ) from None
 
 
 def astype(array, dtype):

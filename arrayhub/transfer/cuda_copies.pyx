@@ -1,10 +1,8 @@
 """Copies between host memory and CUDA devices.
 
 The sections are: the route, in which order a copy visits the words of both arrays; copies on one stream, with the kernel that
-reorders words; lanes, which are copies by several threads through pinned memory; the lock of the pinned memory.
+reorders words; lanes, which are copies by several threads through pinned memory.
 """
-
-from _thread import allocate_lock
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_RawFree, PyMem_RawMalloc
@@ -970,31 +968,3 @@ cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
             return error
         queued += 1
         add_to(&job.words_done, count)
-
-
-# ------------------------------------------------------------------------------------------------------------------------- lock
-
-# Lock that a `with` statement releases without allocating memory.
-
-
-cdef class Lock:
-    """Lock like ``threading.Lock``, but CPython does not allocate an argument tuple to call its ``__exit__``."""
-    cdef object lock
-
-    def __cinit__(self):
-        self.lock = allocate_lock()
-
-    def __enter__(self):
-        self.lock.acquire()
-
-    def __exit__(self, kind, error, trace):
-        self.lock.release()
-
-    def acquire(self, blocking=True):
-        return self.lock.acquire(blocking)
-
-    def release(self):
-        self.lock.release()
-
-    def locked(self):
-        return self.lock.locked()

@@ -860,41 +860,6 @@ def test_release_during_the_unlocking_of_the_pool_is_not_lost():
     assert pool.lanes == {}
 
 
-@pytest.mark.slow
-def test_pool_is_unlocked_if_an_allocation_fails():
-    """The lock is released whichever allocation fails, including the allocation of a tuple.
-
-    `kept` exhausts CPython's free list of tuples, so that a new tuple must be allocated.
-    """
-    pytest.importorskip("_testcapi")
-    python(
-        """
-import _testcapi
-from arrayhub.transfer import pinned
-
-def used(pool):
-    with pool.in_use():
-        pass
-
-def without_memory(pool, start):
-    kept = [(start, k, pool) for k in range(3000)]
-    _testcapi.set_nomemory(start, start + 10_000)
-    try:
-        used(pool)
-    except (MemoryError, SystemError):  # CPython's take_ownership clears a MemoryError
-        pass
-    finally:
-        _testcapi.remove_mem_hooks()
-
-pool = pinned.Pool()
-used(pool)
-for start in range(100):
-    without_memory(pool, start)
-    assert not pool.lock.locked(), start
-"""
-    )
-
-
 def test_host_and_sycl_copies_do_not_hold_memory(sycl):
     x = arrayhub.to_device(np.arange(10000.0).reshape(100, 100), "oneapi:0")
     x.T.to_host()
