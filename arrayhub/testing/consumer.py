@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON
 from arrayhub.convert.functions import asarray, to_device, to_host
 from arrayhub.testing import capsules, cuda, rules
 from arrayhub.testing.isolation import report_of
@@ -107,6 +106,16 @@ _OFFERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def _read(read: Callable[[Any], Any], producer: Any) -> Any:
+    """Return the result of the consumer's function `read`. Any exception counts as a refusal."""
+    try:
+        return read(producer)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise Refused(words_of(error)) from error
+
+
 class _Offered(Sample):
     """A sample array that is offered to the consumer through one protocol."""
 
@@ -120,13 +129,8 @@ class _Offered(Sample):
             raise NotMade(words_of(error)) from error
 
     def read(self, read: Callable[[Any], Any]) -> Any:
-        """Return the result of the consumer's function `read`. Any exception counts as a refusal."""
-        try:
-            found = read(self.obj)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise Refused(words_of(error)) from error
+        """Return the result of the consumer's function `read`."""
+        found = _read(read, self.obj)
         if found is None:
             raise Broken("the consumer returned None")
         return found
@@ -251,8 +255,6 @@ def _check_raising(read: Any, dtype: str, layout: str) -> None:
         raise Broken(words_of(error)) from error
     except BufferError:
         return
-    except PASSES_ON:
-        raise
     except Exception as error:
         if not producer.called:
             raise NotMade(f"the consumer does not request DLPack: {words_of(error)}") from error
@@ -278,16 +280,6 @@ class _OfCapsule:
 
     def __dlpack__(self, **keywords: Any) -> Any:
         return self._capsule
-
-
-def _read(read: Any, producer: Any) -> Any:
-    """Return the result of the consumer's function `read`. Any error counts as a refusal."""
-    try:
-        return read(producer)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        raise Refused(words_of(error)) from error
 
 
 def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str], None]:

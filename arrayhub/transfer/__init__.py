@@ -335,8 +335,8 @@ def _requested_device(dl_device):
         return Device(tuple(dl_device))
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f"__dlpack__: dl_device is {show(dl_device)}; accepted: a pair of integers (device_type, device_id), such as"
-            f" x.__dlpack_device__() ({error})"
+            f"__dlpack__: dl_device is {show(dl_device)}; accepted: a pair of integers (device_type, device_id), such"
+            f" as x.__dlpack_device__() ({error})"
         ) from None
 
 
