@@ -4,8 +4,9 @@ The sections are: the route, in which order a copy visits the words of both arra
 reorders words; lanes, which are copies by several threads through pinned memory.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int64_t, intptr_t, uint64_t
 from libc.string cimport memcmp, memcpy
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
@@ -299,22 +300,18 @@ cdef bint fetch_extent(Descriptor near, Descriptor far, stream) except -1:
     cdef Py_ssize_t low, high
     cdef int device = far.device_.device_id
     cdef Descriptor fetched
-    cdef char* memory
+    cdef bytes memory
     extent(far, &low, &high)
     if near.device_.device_type != kDLCPU or high - low > EXTENT or size_of(far) > EXTENT_ELEMENTS:
         return False
     driver_for(device)
-    memory = <char*> PyMem_RawMalloc(high - low)
-    if memory == NULL:
-        raise MemoryError(f"CUDA: cannot allocate {high - low} bytes of host memory for the extent of the array")
-    try:
-        copy_now(<uint64_t> memory, <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device), device)
-        fetched = same_layout(far)
-        fetched.data_ = memory - low
-        with nogil:
-            put(near.data_, near.byte_strides_, fetched)
-    finally:
-        PyMem_RawFree(memory)
+    memory = PyBytes_FromStringAndSize(NULL, high - low)
+    fetched = same_layout(far)
+    fetched.data_ = PyBytes_AS_STRING(memory) - low
+    copy_now(<uint64_t> PyBytes_AS_STRING(memory), <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device),
+             device)
+    with nogil:
+        put(near.data_, near.byte_strides_, fetched)
     return True
 
 
@@ -348,6 +345,7 @@ cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
     cdef int device = out.device_.device_id
     cdef Py_ssize_t nbytes = out.nbytes
     cdef intptr_t writing
+    cdef bytes memory          # owns `ordered`
     cdef char* ordered
     if same_order:
         if nbytes >= SMALL:
@@ -359,15 +357,11 @@ cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
     if same_order or nbytes == 0:
         copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, writing, device)
         return True
-    ordered = <char*> PyMem_RawMalloc(nbytes)
-    if ordered == NULL:
-        raise MemoryError(f"CUDA: cannot allocate {nbytes} bytes of host memory for the reordered elements")
-    try:
-        with nogil:
-            put(ordered, out.byte_strides_, array)
-        copy_now(<uint64_t> out.data_, <uint64_t> ordered, nbytes, writing, device)
-    finally:
-        PyMem_RawFree(ordered)
+    memory = PyBytes_FromStringAndSize(NULL, nbytes)
+    ordered = PyBytes_AS_STRING(memory)
+    with nogil:
+        put(ordered, out.byte_strides_, array)
+    copy_now(<uint64_t> out.data_, <uint64_t> ordered, nbytes, writing, device)
     return True
 
 
