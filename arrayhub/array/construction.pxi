@@ -69,7 +69,7 @@ cdef Descriptor new_layout(object shape, object dtype, object strides, object or
         raise ValueError(f"USMArray: order is {show(order)}; accepted: 'C' or 'F'")
     cdef Descriptor a = new_array(<int> len(lengths))
     a.protocol_ = CONSTRUCTED
-    set_dtype(a, as_dtype(dtype))
+    set_dtype(a, element_type(dtype))
     for k in range(a.nd_):
         a.shape_[k] = lengths[k]
     cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
@@ -78,11 +78,13 @@ cdef Descriptor new_layout(object shape, object dtype, object strides, object or
     return a
 
 
-cdef object as_dtype(object dtype):
-    """Return the argument `dtype` as a NumPy dtype. Reject sub-arrays and elements of zero bytes."""
+def element_type(dtype):
+    """Return `dtype` as a NumPy dtype. Raise TypeError if it is a sub-array type or its item size is zero."""
     made = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
-        raise TypeError(f"USMArray: dtype is {made!r}; accepted: elements of one or more bytes. Move sub-arrays to shape")
+        raise TypeError(
+            f"dtype: {made!r}; accepted: an element type of one byte or more. Add the dimensions of a sub-array type to shape"
+        )
     return made
 
 

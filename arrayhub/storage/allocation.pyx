@@ -47,6 +47,7 @@ from arrayhub import transfer
 from arrayhub._core.descriptor import Device, label, name_of_elements, slowest_first
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, root_of, show
+from arrayhub.array.usm_array import element_type
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import is_packed
 from arrayhub.runtimes.sycl import queue_for, queue_of
@@ -309,7 +310,7 @@ cdef inline cnp.dtype element_of(object dtype):
     """Return `dtype` as a NumPy dtype. Raise TypeError for a sub-array type."""
     cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else requested_dtype(dtype)
     if element.type_num == cnp.NPY_VOID:        # includes sub-arrays, which `element_type` rejects
-        planning.element_type(element)
+        element_type(element)
     return element
 
 

@@ -12,12 +12,11 @@ from arrayhub import transfer
 from arrayhub._core.descriptor import as_copy, name_of_elements
 from arrayhub._core.errors import show
 from arrayhub.array.casting import as_ndarray, is_integer, rank, validate_value
-from arrayhub.array.usm_array import USMArray
+from arrayhub.array.usm_array import USMArray, element_type
 from arrayhub.convert.functions import asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_packed
 from arrayhub.storage.allocation import empty, type_of_model
-from arrayhub.storage.planning import element_type
 
 if TYPE_CHECKING:
     from arrayhub.array.usm_array import _DTypeLike
