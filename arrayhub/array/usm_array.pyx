@@ -66,35 +66,7 @@ from arrayhub.transfer.host_copies import footprint_bytes, gather, row_boundary
 include "construction.pxi"
 include "flags.pxi"
 
-# -------------------------------------------------------------------------------------------------------------- ndarray methods
-
-# Methods of `numpy.ndarray` that do not require arithmetic: astype, view, ravel, flatten, reshape.
-
-
-cdef object view_as(Descriptor a, object dtype):
-    """Return a view of the bytes of `a` as elements of a different type.
-
-    NumPy computes shape and strides from an ndarray of the same layout. NumPy does not access the memory, which may be on a
-    device.
-    """
-    if dtype is None:
-        return same_layout(a)
-    if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
-        raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
-    refuse_packed(a, "view")
-    shown = numpy_library.array_over(a, stored_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
-    cdef Descriptor view = view_of(a, shown.ndim)     # more dimensions than `a` if the dtype has a shape
-    cdef int k
-    for k in range(view.nd_):
-        view.shape_[k] = shown.shape[k]
-        view.byte_strides_[k] = shown.strides[k]
-    view.flags_ &= ~NOTSWAPPED
-    view.dtype_ = None
-    set_dtype(view, shown.dtype)
-    seal(view)
-    if a.labels != NULL and a.itemsize_ == view.itemsize_ and a.nd_ == view.nd_:
-        set_labels(view, labels_of(a))
-    return view
+# ------------------------------------------------------------------------------------------------------------ order of elements
 
 
 cdef object stored_dtype(Descriptor a):
@@ -112,59 +84,10 @@ cdef bint in_fortran_order(Descriptor a, object order, str call) except -1:
     return order == "F" or order != "C" and a.flags_ & F_CONTIGUOUS and not a.flags_ & C_CONTIGUOUS
 
 
-cdef object reshape_in(Descriptor a, tuple shape, object order):
-    if type(order) is str and order == "C":      # the usual case
-        return reshape(a, shape)
-    if order not in ("C", "F", "A"):      # NumPy's reshape does not accept "K", either
-        raise ValueError(f"reshape: order is {show(order)}; accepted: 'C', 'F' or 'A'")
-    if not in_fortran_order(a, order, "reshape"):
-        return reshape(a, shape)
-    refuse_packed(a, "reshape")
-    try:
-        return transpose(reshape(transpose(a, None), shape[::-1]), None)
-    except BufferError:
-        raise BufferError(
-            f"reshape: strides cannot represent the shape {shape} in Fortran order; call copy(order='F') first"
-        ) from None
-
-
-cdef object ravel(Descriptor a, object order):
-    refuse_packed(a, "ravel")
-    cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "ravel") else a
-    try:
-        return reshape(ordered, (-1,) if ordered.size else (0,))
-    except BufferError:
-        raise BufferError(
-            f"ravel: shape {(<object> a).shape} with byte strides {(<object> a).byte_strides} cannot be viewed as one"
-            " dimension; call flatten(), which copies"
-        ) from None
-
-
-cdef object flatten(Descriptor a, object order):
-    refuse_packed(a, "flatten")
-    cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "flatten") else a
-    return reshape(transfer.copy(ordered), (ordered.size,))
-
-
-cdef object astype(Descriptor a, object dtype, object order, object casting, object copy):
-    cdef bint fortran = in_fortran_order(a, order, "astype")
-    copy = check_copy(copy, "astype")
-    dtype = requested_dtype(dtype)
-    if not np.can_cast(get_dtype(a), dtype, casting):
-        raise TypeError(
-            f"astype: casting={casting!r} forbids converting {get_dtype(a)!r} to {dtype!r}; accepted: conversions that"
-            " numpy.can_cast allows"
-        )
-    if satisfies(get_dtype(a), dtype):
-        return transfer.copy(a, order="F" if fortran else "C") if copy else a
-    if a.flags_ & PACKED:
-        raise BufferError(f"astype: {PACKED_ELEMENTS}")
-    return transpose(transfer.astype(transpose(a, None), dtype), None) if fortran else transfer.astype(a, dtype)
-
-
-cdef object ctypes_of(Descriptor a):
-    interface_dict.check_host(a, "ctypes")
-    return numpy_library.emit(a).ctypes
+cdef Descriptor order_elements(Descriptor a, object order, str call):
+    """Return a view whose elements have in C order the requested order. Raise BufferError for packed elements."""
+    refuse_packed(a, call)
+    return transpose(a, None) if in_fortran_order(a, order, call) else a
 
 
 # -------------------------------------------------------------------------------------------------------------- elements
@@ -193,29 +116,6 @@ cdef object read_element(Descriptor a, str call):
     if size_of(a) != 1:
         raise TypeError(f"{call}: the array has {size_of(a)} elements; accepted: exactly one. Use arrayhub.as_numpy(x)")
     return readable(a, call).item()
-
-
-cdef object read_index(Descriptor a):
-    """Return the element of an integer array without dimensions.
-
-    Like NumPy, reject an array with dimensions, which a caller could also interpret as a sequence of sizes.
-    """
-    if a.nd_ != 0 or not (a.typenum_ != cnp.NPY_BOOL and cnp.PyTypeNum_ISINTEGER(a.typenum_)):
-        raise TypeError(
-            f"index: the array has {dimensions(a.nd_)} and elements of {name_of_elements(a)}; accepted: arrays of integers"
-            " without dimensions. Use arrayhub.as_numpy(x)"
-        )
-    return read_element(a, "index")
-
-
-cdef object copy_to_bytes(Descriptor a, object order):
-    """Return the elements without gaps, in C or Fortran order, as bytes."""
-    if order not in ("C", "F", "A"):
-        raise ValueError(f"tobytes: order is {show(order)}; accepted: 'C', 'F' or 'A'")
-    if not host_readable(a):
-        raise TypeError(unreadable("tobytes", device_name(a)))
-    host_ready(a)
-    return numpy_library.emit_raw(a).tobytes(order)
 
 
 cdef object iterate(Descriptor a):
@@ -700,7 +600,16 @@ cdef class USMArray(Descriptor):
         return complex(read_element(self, "complex"))
 
     def __index__(self):
-        return read_index(self)
+        """Return the element of an integer array without dimensions.
+
+        Like NumPy, reject an array with dimensions, which a caller could also interpret as a sequence of sizes.
+        """
+        if self.nd_ != 0 or not (self.typenum_ != cnp.NPY_BOOL and cnp.PyTypeNum_ISINTEGER(self.typenum_)):
+            raise TypeError(
+                f"index: the array has {dimensions(self.nd_)} and elements of {name_of_elements(self)}; accepted: arrays of"
+                " integers without dimensions. Use arrayhub.as_numpy(x)"
+            )
+        return read_element(self, "index")
 
     def __format__(self, spec):
         """Return ``str(x)`` if `spec` is empty, otherwise the formatted value of the only element."""
@@ -766,7 +675,12 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.array([1, 2], "u1")).tobytes()
         b'\\x01\\x02'
         """
-        return copy_to_bytes(self, order)
+        if order not in ("C", "F", "A"):
+            raise ValueError(f"tobytes: order is {show(order)}; accepted: 'C', 'F' or 'A'")
+        if not host_readable(self):
+            raise TypeError(unreadable("tobytes", device_name(self)))
+        host_ready(self)
+        return numpy_library.emit_raw(self).tobytes(order)
 
     # -------------------------------------------------------------------------------------------------- views
 
@@ -897,7 +811,20 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.arange(6)).reshape(2, -1).tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        return reshape_in(self, sequence(shape), order)
+        cdef tuple lengths = sequence(shape)
+        if type(order) is str and order == "C":      # the usual case
+            return reshape(self, lengths)
+        if order not in ("C", "F", "A"):      # NumPy's reshape does not accept "K", either
+            raise ValueError(f"reshape: order is {show(order)}; accepted: 'C', 'F' or 'A'")
+        if not in_fortran_order(self, order, "reshape"):
+            return reshape(self, lengths)
+        refuse_packed(self, "reshape")
+        try:
+            return transpose(reshape(transpose(self, None), lengths[::-1]), None)
+        except BufferError:
+            raise BufferError(
+                f"reshape: strides cannot represent the shape {lengths} in Fortran order; call copy(order='F') first"
+            ) from None
 
     def view(self, dtype=None):
         """Return a view of the same bytes as elements of a different type, like ``numpy.ndarray.view``.
@@ -923,7 +850,26 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.array([1.0, 2.0])).view("u1").shape
         (16,)
         """
-        return view_as(self, dtype)
+        if dtype is None:
+            return same_layout(self)
+        if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
+            raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
+        refuse_packed(self, "view")
+        # NumPy computes shape and strides from an ndarray of the same layout, without access to the memory.
+        whole = numpy_library.array_over(self, stored_dtype(self), self.nd_, self.shape_, self.byte_strides_)
+        shown = whole.view(requested_dtype(dtype))
+        cdef Descriptor view = view_of(self, shown.ndim)     # more dimensions if the dtype has a shape
+        cdef int k
+        for k in range(view.nd_):
+            view.shape_[k] = shown.shape[k]
+            view.byte_strides_[k] = shown.strides[k]
+        view.flags_ &= ~NOTSWAPPED
+        view.dtype_ = None
+        set_dtype(view, shown.dtype)
+        seal(view)
+        if self.labels != NULL and self.itemsize_ == view.itemsize_ and self.nd_ == view.nd_:
+            set_labels(view, labels_of(self))
+        return view
 
     def ravel(self, order="C"):
         """Return a view with one dimension.
@@ -945,7 +891,14 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.zeros((2, 3))).ravel().shape
         (6,)
         """
-        return ravel(self, order)
+        cdef Descriptor ordered = order_elements(self, order, "ravel")
+        try:
+            return reshape(ordered, (-1,) if ordered.size else (0,))
+        except BufferError:
+            raise BufferError(
+                f"ravel: shape {self.shape} with byte strides {self.byte_strides} cannot be viewed as one dimension; call"
+                " flatten(), which copies"
+            ) from None
 
     # ------------------------------------------------------------------------------------------------- copies
 
@@ -998,7 +951,19 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.array([1, 2])).astype("f4").tolist()
         [1.0, 2.0]
         """
-        return astype(self, dtype, order, casting, copy)
+        cdef bint fortran = in_fortran_order(self, order, "astype")
+        copy = check_copy(copy, "astype")
+        dtype = requested_dtype(dtype)
+        if not np.can_cast(get_dtype(self), dtype, casting):
+            raise TypeError(
+                f"astype: casting={casting!r} forbids converting {get_dtype(self)!r} to {dtype!r}; accepted: conversions that"
+                " numpy.can_cast allows"
+            )
+        if satisfies(get_dtype(self), dtype):
+            return transfer.copy(self, order="F" if fortran else "C") if copy else self
+        if self.flags_ & PACKED:
+            raise BufferError(f"astype: {PACKED_ELEMENTS}")
+        return transpose(transfer.astype(transpose(self, None), dtype), None) if fortran else transfer.astype(self, dtype)
 
     def flatten(self, order="C"):
         """Return a 1-d copy on the same device. `ravel` returns a view instead.
@@ -1014,7 +979,8 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.array([[1, 2], [3, 4]])).flatten("F").tolist()
         [1, 3, 2, 4]
         """
-        return flatten(self, order)
+        cdef Descriptor ordered = order_elements(self, order, "flatten")
+        return reshape(transfer.copy(ordered), (ordered.size,))
 
     def copy(self, order="C"):
         """Return a writable copy on the same device.
@@ -1153,7 +1119,8 @@ cdef class USMArray(Descriptor):
 
         Raises AttributeError if the host cannot read the memory.
         """
-        return ctypes_of(self)
+        interface_dict.check_host(self, "ctypes")
+        return numpy_library.emit(self).ctypes
 
     def __getbuffer__(self, Py_buffer* view, int request):
         buffer_adapter.emit(self, view, request)

@@ -450,7 +450,7 @@ cdef object new_like(object dtype, object like, tuple arguments, bint zeroed):
 
 
 cdef tuple arguments_like(Descriptor model, tuple arguments):
-    """Return the arguments for an array with the shape of `model`, and with its labels and layout, except those that are given."""
+    """Return the arguments for an array with the shape of `model`. Its labels and layout replace omitted arguments."""
     _, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
     if dims is None and dimensions is None:
         dims = model.dims

@@ -191,7 +191,9 @@ def from_array(
     """
     _check_names("from_array", options)
     given = _closer(data, device_data, options.get("memory"))
-    source = asarray(given, dtype=None if dtype is None else element_type(dtype))
+    if dtype is not None:
+        element_type(dtype)  # rejects sub-arrays
+    source = asarray(given, dtype=dtype)
     if is_packed(source):
         raise TypeError(
             f"from_array: elements of {name_of_elements(source)} are packed into shared bytes; accepted: elements of"

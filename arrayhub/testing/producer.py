@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import InterfaceError
+from arrayhub._core.errors import PASSES_ON, InterfaceError
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.convert.functions import asarray, to_host
 from arrayhub.inspection.check import check
@@ -116,6 +116,8 @@ def _dlpack(made: _Made, **keywords: Any) -> Any:
     _need_dlpack(made)
     try:
         return made.obj.__dlpack__(**keywords)
+    except PASSES_ON:
+        raise
     except Exception as error:
         if keywords and type(error) is TypeError and _exports_without_keywords(made.obj):
             raise
@@ -125,6 +127,8 @@ def _dlpack(made: _Made, **keywords: Any) -> Any:
 def _exports_without_keywords(obj: Any) -> bool:
     try:
         obj.__dlpack__()
+    except PASSES_ON:
+        raise
     except Exception:
         return False
     return True
@@ -363,6 +367,8 @@ def _check_refusal(make: Any, dtype: str, layout: str) -> None:
         made.obj.__dlpack__()
     except BufferError as error:
         raise Refused(words_of(error)) from error
+    except PASSES_ON:
+        raise
     except Exception as error:
         raise Broken(f"__dlpack__ raises {type(error).__name__} instead of BufferError") from error
 

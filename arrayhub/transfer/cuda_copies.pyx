@@ -308,8 +308,9 @@ cdef bint fetch_extent(Descriptor near, Descriptor far, stream) except -1:
     memory = PyBytes_FromStringAndSize(NULL, high - low)
     fetched = same_layout(far)
     fetched.data_ = PyBytes_AS_STRING(memory) - low
-    copy_now(<uint64_t> PyBytes_AS_STRING(memory), <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device),
-             device)
+    copy_now(
+        <uint64_t> PyBytes_AS_STRING(memory), <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device),
+        device)
     with nogil:
         put(near.data_, near.byte_strides_, fetched)
     return True
