@@ -20,7 +20,7 @@ The SYCL and the CUDA engine define the functions below. The host engine defines
 import sys
 from importlib import import_module
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import check_copy
@@ -31,21 +31,9 @@ from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed, order_on_stream
 from arrayhub.runtimes.sycl import named_queue, queue_of, shares_context
 from arrayhub.transfer.host_copies import broadcast, check_out, check_writable, share_bytes
-
-if TYPE_CHECKING:
-    from arrayhub.transfer.settings import configure
+from arrayhub.transfer.settings import configure
 
 __all__ = ["configure", "held", "release"]
-
-if not TYPE_CHECKING:  # the settings are imported with the first engine, or with this call
-
-    def __getattr__(name):
-        if name != "configure":
-            raise AttributeError(f"module 'arrayhub.transfer' has no attribute {name!r}")
-        from arrayhub.transfer.settings import configure
-
-        globals()["configure"] = configure
-        return configure
 
 
 def __dir__():

@@ -3,7 +3,6 @@
 import array
 import inspect
 import operator
-import pickle
 import re
 import sys
 import weakref
@@ -927,23 +926,6 @@ def test_error_for_a_name_of_another_place_suggests_a_working_call(name):
 def test_unknown_name_raises_plain_error():
     with pytest.raises(AttributeError, match=r"^module 'arrayhub' has no attribute 'nonsense'$"):
         ah.nonsense  # noqa: B018
-
-
-def test_calling_the_module_array_suggests_asarray():
-    with pytest.raises(TypeError, match=r"^arrayhub\.array is a module; call arrayhub\.asarray\(x\)"):
-        ah.array([1, 2])
-
-
-def test_the_module_array_is_pickled_by_reference():
-    cloudpickle = pytest.importorskip("cloudpickle")
-    module = ah.array
-
-    def returns_module():
-        return ah.array, module
-
-    for pickler in (pickle, cloudpickle):
-        assert pickler.loads(pickler.dumps(module)) is module
-    assert cloudpickle.loads(cloudpickle.dumps(returns_module))() == (module, module)
 
 
 MISPLACED = [
