@@ -418,6 +418,8 @@ def _not_representable(part, own):
     if least <= part.min() and part.max() <= most:  # false if `part` contains NaN
         return None
     with np.errstate(invalid="ignore"):  # a signaling NaN raises a warning
+        if has_nan and least <= np.fmin.reduce(part, None) and np.fmax.reduce(part, None) <= most:
+            return None
         fits = (part >= least) & (part <= most)
     if has_nan:
         fits |= np.isnan(part)
