@@ -40,11 +40,12 @@ def _bar(total):
 @contextlib.contextmanager
 def _line():
     """Yield a function that writes a line to stderr, for installations without tqdm."""
-    start, shown = time.monotonic(), []
+    start, shown = time.monotonic(), False
 
     def draw(done, total):
+        nonlocal shown
         if shown or time.monotonic() - start > _SHOWN_AFTER:
-            shown.append(done)
+            shown = True
             sys.stderr.write(f"\r{done / total:4.0%} of {total / 2**30:.2f} GiB copied")
             sys.stderr.flush()
 
