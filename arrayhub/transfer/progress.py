@@ -24,15 +24,17 @@ class _Reporter:
         self.function(self.done, self.total)
 
 
-@contextlib.contextmanager
 def _bar(total):
-    """Yield a function that draws a progress bar with tqdm after `_SHOWN_AFTER` seconds."""
+    """Return a context manager that yields the function of a `_Reporter`. It draws after `_SHOWN_AFTER` seconds."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        with _line() as draw:
-            yield draw
-        return
+        return _line()
+    return _tqdm_bar(tqdm, total)
+
+
+@contextlib.contextmanager
+def _tqdm_bar(tqdm, total):
     with tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, delay=_SHOWN_AFTER, leave=False) as bar:
         yield lambda done, _: bar.update(done - bar.n)
 
