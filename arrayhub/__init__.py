@@ -153,15 +153,6 @@ _ELSEWHERE = {
         for name in ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "numpy", "pandas", "polars", "scipy", "torch")
     },
     **{f"{name}_like": f"arrayhub.{name}(like=x)" for name in ("empty", "ones", "zeros")},
-    **{
-        name: f"arrayhub.{module}.{name}"
-        for module, names in {
-            "datashape": ("Type",),
-            "storage": ("Plan", "get_dims", "get_origin", "layout_for", "layouts", "plan"),
-            "transport": ("as_mpi", "pickling", "register_dask"),
-        }.items()
-        for name in names
-    },
     **dict.fromkeys(("asnumpy", "numpy"), "arrayhub.as_numpy(x)"),
     **dict.fromkeys(("as_list", "to_list", "tolist"), "arrayhub.asarray(x).tolist()"),
     **dict.fromkeys(("as_dataframe", "to_dataframe"), "arrayhub.as_pandas(x)"),
@@ -174,7 +165,6 @@ _ELSEWHERE = {
     "as_dask": "dask.array.from_array(arrayhub.as_numpy(x))",
     "as_nested": "arrayhub.asnested(x)",
     "as_pyarrow": "arrayhub.as_arrow(x)",
-    "as_pydata_sparse": "arrayhub.convert(x, 'pydata_sparse')",
     "as_sparse": "arrayhub.assparse(x)",
     "as_tensorflow": "tensorflow.experimental.dlpack.from_dlpack(arrayhub.asarray(x).__dlpack__())",
     "as_xarray": "arrayhub.asarray(x).to_xarray()",
@@ -182,14 +172,8 @@ _ELSEWHERE = {
     "astype": "arrayhub.asarray(x, dtype=dtype)",
     "concatenate": "arrayhub.asarray(numpy.concatenate(list(map(arrayhub.as_numpy, arrays))))",
     "copy": "arrayhub.asarray(x, copy=True)",
-    "demo": "python -m arrayhub demo",
     "full_like": "arrayhub.full(fill_value=value, like=x)",
-    "inspect": "arrayhub.debug_repr(x)",
-    "IpcHandle": "arrayhub.ipc_handle(x)",
     "linspace": "arrayhub.asarray(numpy.linspace(start, stop, n))",
-    "parse_type": "arrayhub.datashape.parse(text)",
-    "Placement": "arrayhub.placement(x)",
-    "register": "arrayhub.register_library(name, ...)",
     "stack": "arrayhub.asarray(numpy.stack(list(map(arrayhub.as_numpy, arrays))))",
     "to": "arrayhub.to_device(x, device)",
     "to_dlpack": "arrayhub.asarray(x).__dlpack__()",

@@ -12,7 +12,7 @@ from .measure import Result
 GROUPS = {
     "reach": ("imports and exports through all protocols, compared with other libraries", rows.reach),
     "by_hand": ("conversions and adapted calls, compared with the same written by hand", by_hand.by_hand),
-    "elements": ("item, tolist and iteration, compared with NumPy", rows.values),
+    "elements": ("iteration and indexing, compared with NumPy", rows.values),
     "nested": ("nested arrays and Arrow's interfaces, compared with pyarrow and awkward", rows.nested),
     "sparse": ("sparse arrays, compared with the constructors of SciPy and torch", rows.sparse_arrays),
     "authors": ("placement, like and adapt, compared with the conversions that they perform", authors.authors),

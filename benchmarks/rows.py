@@ -72,12 +72,6 @@ ROWS = (
 
 # Calls that read elements, compared with NumPy's calls on the same memory.
 ELEMENTS = (
-    Row("x.item()", "u0.item()", "a0.item()", 1.2),
-    Row("x.item(5)", "u1k.item(5)", "a1k.item(5)", 1.2),
-    Row("x.item(1, 2)", "u.item(1, 2)", "a.item(1, 2)", 1.2),
-    Row("x.tolist(), 1000 floats", "u1k.tolist()", "a1k.tolist()", 1.2),
-    Row("x.tolist(), 1000 bytes", "u1kb.tolist()", "a1kb.tolist()", 1.2),
-    Row("x.tolist(), 100 x 10", "u2.tolist()", "a2.tolist()", 1.2),
     Row("list(x), 1000 floats", "list(u1k)", "list(a1k)", 1.2),
     Row("list(x), 100 x 10", "list(u2)", "list(a2)", 1.2),
     Row("x[1], two dimensions", "u[1]", "a[1]", 1.2),
@@ -374,7 +368,7 @@ def reach(options):
 
 
 def values(options):
-    """Measure `item`, `tolist`, iteration and indexing, compared with NumPy."""
+    """Measure iteration and indexing, compared with NumPy."""
     yield from measured("elements", ELEMENTS, options)
 
 

@@ -35,7 +35,7 @@ TESTS = (
     "adapters/test_buffer",
     "adapters/test_dlpack",
     "adapters/test_format_language",
-    "array/test_scalars",
+    "array/test_usm_array_elements",
     "array/test_usm_array",
 )
 CLOSING = re.compile(r"^.*\b(?:passed|failed|error).* in [\d.]+s.*$", re.MULTILINE)

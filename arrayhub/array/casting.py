@@ -354,12 +354,8 @@ def out_of_range(given, own):
     if wide <= _INTEGERS:
         limits = _limits(own, "iinfo") if wide else None
         return _outside(given, int(limits.min) if limits else 0, int(limits.max) if limits else 1)
-    numbers = _numbers(own)
-    for part in _parts(given) if kind.kind == "c" else (given,):
-        odd = numbers.odd(part)
-        if odd is not None:
-            return odd
-    return None
+    parts = _parts(given) if kind.kind == "c" else (given,)
+    return next((odd for part in parts if (odd := _not_representable(part, own)) is not None), None)
 
 
 def _parts(given):
@@ -397,39 +393,39 @@ def _outside(numbers, least, most):
     return low if low < least else high if high > most else None
 
 
-class _Numbers:
-    """Range of a real or complex dtype."""
+@functools.lru_cache(512)
+def _range_of(own):
+    """Return the least and the largest number that a real or complex dtype does not round to infinity.
 
-    def __init__(self, own):
-        limits = _limits(own, "finfo")
-        # Numbers of at least limits.max * half are rounded to infinity.
-        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)
-        self.least, self.most = np.longdouble(limits.min) * half, np.longdouble(limits.max) * half
-        if limits.min > 0:  # types with only exponent bits, which cannot represent zero and negative numbers
-            self.least = np.longdouble(limits.min)
-        with np.errstate(all="ignore"):
-            self.infinite = bool(np.isinf(np.array([np.inf]).astype(own).astype("c8"))[0])
-            self.nan = bool(np.isnan(np.array([np.nan]).astype(own).astype("c8"))[0])
+    Return also whether the dtype has infinities, and whether it has NaN.
+    """
+    limits = _limits(own, "finfo")
+    # Numbers of at least limits.max * half are rounded to infinity.
+    half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)
+    least, most = np.longdouble(limits.min) * half, np.longdouble(limits.max) * half
+    if limits.min > 0:  # types with only exponent bits, which cannot represent zero and negative numbers
+        least = np.longdouble(limits.min)
+    with np.errstate(all="ignore"):
+        infinity, nan = np.array([np.inf, np.nan]).astype(own).astype("c8")
+    return least, most, bool(np.isinf(infinity)), bool(np.isnan(nan))
 
-    def odd(self, part):
-        """Return a number of an ndarray that the dtype cannot represent, or None."""
-        if part.dtype.kind != "f":
-            return _outside(part, self.least, self.most)
-        if self.least <= part.min() and part.max() <= self.most:  # false if `part` contains NaN
+
+def _not_representable(part, own):
+    """Return a number of an ndarray of real numbers that a real or complex dtype cannot represent, or None."""
+    least, most, has_infinity, has_nan = _range_of(own)
+    if part.dtype.kind != "f":
+        return _outside(part, least, most)
+    if least <= part.min() and part.max() <= most:  # false if `part` contains NaN
+        return None
+    with np.errstate(invalid="ignore"):  # a signaling NaN raises a warning
+        if has_nan and least <= np.fmin.reduce(part, None) and np.fmax.reduce(part, None) <= most:
             return None
-        with np.errstate(invalid="ignore"):  # a signaling NaN raises a warning
-            low, high = np.fmin.reduce(part, None), np.fmax.reduce(part, None)
-            if self.least <= low and high <= self.most and (self.nan or not np.isnan(part).any()):
-                return None
-            fits = (part >= self.least) & (part <= self.most)
-        if self.nan:
-            fits |= np.isnan(part)
-        if self.infinite:
-            fits |= np.isinf(part)
-        return None if fits.all() else part[~fits][0]
-
-
-_numbers = functools.lru_cache(512)(_Numbers)
+        fits = (part >= least) & (part <= most)
+    if has_nan:
+        fits |= np.isnan(part)
+    if has_infinity:
+        fits |= np.isinf(part)
+    return None if fits.all() else part[~fits][0]
 
 
 def _check_lengths(given, own, call):

@@ -45,8 +45,8 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
     # Fill a separate array first. Methods of the arguments may run Python code, which must not see an array without memory.
     cdef Descriptor layout_ = new_layout(shape, dtype, strides, order)
     cdef Py_ssize_t end
-    cdef Py_ssize_t start = checked_start(layout_, integer(offset, "USMArray: offset"), isinstance(buffer, str), &end)
-    use_memory(layout_, buffer, checked_options(buffer_ctor_kwargs), end)
+    cdef Py_ssize_t start = find_start(layout_, integer(offset, "USMArray: offset"), isinstance(buffer, str), &end)
+    use_memory(layout_, buffer, read_options(buffer_ctor_kwargs), end)
     check_inside(layout_, end)
     layout_.data_ = layout_.block_.address_ + start
     seal(layout_)
@@ -69,7 +69,7 @@ cdef Descriptor new_layout(object shape, object dtype, object strides, object or
         raise ValueError(f"USMArray: order is {show(order)}; accepted: 'C' or 'F'")
     cdef Descriptor a = new_array(<int> len(lengths))
     a.protocol_ = CONSTRUCTED
-    set_dtype(a, as_dtype(dtype))
+    set_dtype(a, element_type(dtype))
     for k in range(a.nd_):
         a.shape_[k] = lengths[k]
     cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
@@ -78,11 +78,13 @@ cdef Descriptor new_layout(object shape, object dtype, object strides, object or
     return a
 
 
-cdef object as_dtype(object dtype):
-    """Return the argument `dtype` as a NumPy dtype. Reject sub-arrays and elements of zero bytes."""
+def element_type(dtype):
+    """Return `dtype` as a NumPy dtype. Raise TypeError if it is a sub-array type or its item size is zero."""
     made = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
-        raise TypeError(f"USMArray: dtype is {made!r}; accepted: elements of one or more bytes. Move sub-arrays to shape")
+        raise TypeError(
+            f"dtype: {made!r}; accepted: an element type of one byte or more. Add the dimensions of a sub-array type to shape"
+        )
     return made
 
 
@@ -109,32 +111,21 @@ cdef bint fill_strides(Descriptor a, list steps, bint fortran) except -1:
     return overflow
 
 
-cdef Py_ssize_t checked_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_ssize_t* end) except -1:
+cdef Py_ssize_t find_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_ssize_t* end) except -1:
     """Return the distance in bytes from the start of the memory to element zero, and set `end` to the required size.
 
     For new memory, an offset of 0 is replaced by the smallest valid offset.
     """
-    cdef Py_ssize_t low, high, start, first
-    if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high):
+    cdef Py_ssize_t low, high
+    if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high) or low < -PY_SSIZE_T_MAX:
         raise ValueError(f"USMArray: shape {a.shape} with byte strides {a.byte_strides} is larger than the address space")
-    if layout.checked_mul(offset, a.itemsize_, &start):
-        raise ValueError(
-            f"USMArray: offset is {offset} elements; accepted: {-low // a.itemsize_} to"
-            f" {(PY_SSIZE_T_MAX - high) // a.itemsize_}"
-        )
-    if is_new and start == 0:
-        start = -low
-    if layout.checked_add(start, low, &first) or first < 0:
-        raise ValueError(
-            f"USMArray: offset is {offset}, but the strides reach {-low // a.itemsize_} elements below element zero;"
-            f" accepted: an offset of {-low // a.itemsize_} or more"
-        )
-    if layout.checked_add(start, high, end):
-        raise ValueError(
-            f"USMArray: offset is {offset}, but the elements then end beyond the address space; accepted: an offset of at most"
-            f" {(PY_SSIZE_T_MAX - high) // a.itemsize_}"
-        )
-    return start
+    cdef Py_ssize_t least = -low // a.itemsize_, most = (PY_SSIZE_T_MAX - high) // a.itemsize_
+    if is_new and offset == 0:
+        offset = least
+    if not least <= offset <= most:
+        raise ValueError(f"USMArray: offset is {offset} elements; accepted: {least} to {most}")
+    end[0] = offset * a.itemsize_ + high
+    return offset * a.itemsize_
 
 
 cdef int check_inside(Descriptor a, Py_ssize_t end) except -1:
@@ -160,7 +151,7 @@ cdef int move(Descriptor source, Descriptor target) except -1:
     return 0
 
 
-cdef dict checked_options(object buffer_ctor_kwargs):
+cdef dict read_options(object buffer_ctor_kwargs):
     """Validate `buffer_ctor_kwargs`, the arguments of dpctl's constructors, and return a copy."""
     try:
         options = {} if buffer_ctor_kwargs is None else dict(buffer_ctor_kwargs)

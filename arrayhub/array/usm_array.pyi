@@ -27,6 +27,8 @@ _DTypeLike: TypeAlias = (
 _Value: TypeAlias = float | Any  # with Any, because the element type determines the type of the value
 _BasicIndex: TypeAlias = SupportsIndex | slice | EllipsisType | None
 
+def element_type(dtype: _DTypeLike) -> np.dtype[Any]: ...
+
 @final
 class Flags:
     @property

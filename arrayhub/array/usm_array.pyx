@@ -4,12 +4,13 @@ Included files:
 
 - construction: `USMArray(...)` on new or existing memory
 - flags: the attribute `flags`
-- scalars: conversion of elements to Python values, such as `item`, `tolist` and iteration
 """
 
 import numpy as np
 
 cimport cython
+cimport numpy as cnp
+from cpython.iterobject cimport PySeqIter_New
 from cpython.long cimport PyLong_FromSsize_t
 from cpython.object cimport Py_EQ, Py_NE, PyObject
 from cpython.ref cimport Py_INCREF
@@ -48,7 +49,7 @@ from arrayhub._core.descriptor cimport (
     view_of,
 )
 from arrayhub._core.dtypes cimport bits_of
-from arrayhub._core.runtime cimport device_of
+from arrayhub._core.runtime cimport device_name, device_of, host_ready
 from arrayhub.adapters cimport arrow, buffer as buffer_adapter, dlpack, interface_dict
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.runtimes cimport sycl
@@ -57,7 +58,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabel
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PACKED_ELEMENTS, reason_of, show
+from arrayhub._core.errors import PACKED_ELEMENTS, dimensions, reason_of, show, unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.strides import Strides
 from arrayhub.transfer.host_copies import footprint_bytes, gather, row_boundary
@@ -65,35 +66,7 @@ from arrayhub.transfer.host_copies import footprint_bytes, gather, row_boundary
 include "construction.pxi"
 include "flags.pxi"
 
-# -------------------------------------------------------------------------------------------------------------- ndarray methods
-
-# Methods of `numpy.ndarray` that do not require arithmetic: astype, view, ravel, flatten, reshape.
-
-
-cdef object view_as(Descriptor a, object dtype):
-    """Return a view of the bytes of `a` as elements of a different type.
-
-    NumPy computes shape and strides from an ndarray of the same layout. NumPy does not access the memory, which may be on a
-    device.
-    """
-    if dtype is None:
-        return same_layout(a)
-    if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
-        raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
-    refuse_packed(a, "view")
-    shown = numpy_library.array_over(a, stored_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
-    cdef Descriptor view = view_of(a, shown.ndim)     # more dimensions than `a` if the dtype has a shape
-    cdef int k
-    for k in range(view.nd_):
-        view.shape_[k] = shown.shape[k]
-        view.byte_strides_[k] = shown.strides[k]
-    view.flags_ &= ~NOTSWAPPED
-    view.dtype_ = None
-    set_dtype(view, shown.dtype)
-    seal(view)
-    if a.labels != NULL and a.itemsize_ == view.itemsize_ and a.nd_ == view.nd_:
-        set_labels(view, labels_of(a))
-    return view
+# ------------------------------------------------------------------------------------------------------------ order of elements
 
 
 cdef object stored_dtype(Descriptor a):
@@ -111,62 +84,46 @@ cdef bint in_fortran_order(Descriptor a, object order, str call) except -1:
     return order == "F" or order != "C" and a.flags_ & F_CONTIGUOUS and not a.flags_ & C_CONTIGUOUS
 
 
-cdef object reshape_in(Descriptor a, tuple shape, object order):
-    if type(order) is str and order == "C":      # the usual case
-        return reshape(a, shape)
-    if order not in ("C", "F", "A"):      # NumPy's reshape does not accept "K", either
-        raise ValueError(f"reshape: order is {show(order)}; accepted: 'C', 'F' or 'A'")
-    if not in_fortran_order(a, order, "reshape"):
-        return reshape(a, shape)
-    refuse_packed(a, "reshape")
-    try:
-        return transpose(reshape(transpose(a, None), shape[::-1]), None)
-    except BufferError:
-        raise BufferError(
-            f"reshape: strides cannot represent the shape {shape} in Fortran order; call copy(order='F') first"
-        ) from None
+cdef Descriptor order_elements(Descriptor a, object order, str call):
+    """Return a view whose elements have in C order the requested order. Raise BufferError for packed elements."""
+    refuse_packed(a, call)
+    return transpose(a, None) if in_fortran_order(a, order, call) else a
 
 
-cdef object ravel(Descriptor a, object order):
-    refuse_packed(a, "ravel")
-    cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "ravel") else a
-    try:
-        return reshape(ordered, (-1,) if ordered.size else (0,))
-    except BufferError:
-        raise BufferError(
-            f"ravel: shape {(<object> a).shape} with byte strides {(<object> a).byte_strides} cannot be viewed as one"
-            " dimension; call flatten(), which copies"
-        ) from None
+# -------------------------------------------------------------------------------------------------------------- elements
+
+# Conversion of elements to Python values. NumPy reads the elements.
 
 
-cdef object flatten(Descriptor a, object order):
-    refuse_packed(a, "flatten")
-    cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "flatten") else a
-    return reshape(transfer.copy(ordered), (ordered.size,))
+cdef object readable(Descriptor a, str call):
+    """Return an ndarray that shares the memory. Raise TypeError for device memory, which is not copied implicitly."""
+    if not host_readable(a):
+        raise TypeError(unreadable(call, device_name(a)))
+    return numpy_library.emit(a)
 
 
-cdef object astype(Descriptor a, object dtype, object order, object casting, object copy):
-    cdef bint fortran = in_fortran_order(a, order, "astype")
-    copy = check_copy(copy, "astype")
-    dtype = requested_dtype(dtype)
-    if not np.can_cast(get_dtype(a), dtype, casting):
-        raise TypeError(
-            f"astype: casting={casting!r} forbids converting {get_dtype(a)!r} to {dtype!r}; accepted: conversions that"
-            " numpy.can_cast allows"
-        )
-    if satisfies(get_dtype(a), dtype):
-        return transfer.copy(a, order="F" if fortran else "C") if copy else a
-    if a.flags_ & PACKED:
-        raise BufferError(f"astype: {PACKED_ELEMENTS}")
-    return transpose(transfer.astype(transpose(a, None), dtype), None) if fortran else transfer.astype(a, dtype)
+cdef object read_element(Descriptor a, str call):
+    """Return the only element of an array as a Python value, for conversions to numbers.
+
+    Raises
+    ------
+    TypeError
+        The array does not have exactly one element, the host cannot read the memory, or neither NumPy nor ml_dtypes has the
+        element type.
+    BufferError
+        The element is packed.
+    """
+    if size_of(a) != 1:
+        raise TypeError(f"{call}: the array has {size_of(a)} elements; accepted: exactly one. Use arrayhub.as_numpy(x)")
+    return readable(a, call).item()
 
 
-cdef object ctypes_of(Descriptor a):
-    interface_dict.check_host(a, "ctypes")
-    return numpy_library.emit(a).ctypes
+cdef object iterate(Descriptor a):
+    """Return an iterator over the first dimension. The items are NumPy scalars for a 1-d array, and views otherwise."""
+    if a.nd_ == 0:
+        raise TypeError("iteration over an array without dimensions; use x.item() for its element")
+    return PySeqIter_New(a) if a.nd_ > 1 else iter(readable(a, "iteration"))
 
-
-include "scalars.pxi"
 
 # -------------------------------------------------------------------------------------------------------------- unsupported ops
 
@@ -607,11 +564,11 @@ cdef class USMArray(Descriptor):
 
     def __iter__(self):
         """Iterate over the first dimension. The items are NumPy scalars for a 1-d array, and views otherwise."""
-        return iterator(self)
+        return iterate(self)
 
     def __reversed__(self):
         """Iterate over the first dimension in reverse."""
-        return iterator(self[::-1] if self.nd_ else self)
+        return iterate(self[::-1] if self.nd_ else self)
 
     def __contains__(self, value):
         raise TypeError("in: a USMArray does not compare elements; test (arrayhub.as_numpy(x) == value).any() instead")
@@ -631,29 +588,35 @@ cdef class USMArray(Descriptor):
                 f"bool: the truth value of an array of {size_of(self)} elements is ambiguous; use x.size, or"
                 " arrayhub.as_numpy(x).any() or .all()"
             )
-        return bool(only_element(self, "bool"))
+        return bool(read_element(self, "bool"))
 
     def __int__(self):
-        return int(only_element(self, "int"))
+        return int(read_element(self, "int"))
 
     def __float__(self):
-        return float(only_element(self, "float"))
+        return float(read_element(self, "float"))
 
     def __complex__(self):
-        return complex(only_element(self, "complex"))
+        return complex(read_element(self, "complex"))
 
     def __index__(self):
-        return as_index(self)
+        """Return the element of an integer array without dimensions.
+
+        Like NumPy, reject an array with dimensions, which a caller could also interpret as a sequence of sizes.
+        """
+        if self.nd_ != 0 or not (self.typenum_ != cnp.NPY_BOOL and cnp.PyTypeNum_ISINTEGER(self.typenum_)):
+            raise TypeError(
+                f"index: the array has {dimensions(self.nd_)} and elements of {name_of_elements(self)}; accepted: arrays of"
+                " integers without dimensions. Use arrayhub.as_numpy(x)"
+            )
+        return read_element(self, "index")
 
     def __format__(self, spec):
-        return format_element(self, spec)
+        """Return ``str(x)`` if `spec` is empty, otherwise the formatted value of the only element."""
+        return format(read_element(self, f"format {spec!r}"), spec) if spec else str(self)
 
-    @cython.embedsignature(False)
-    def item(self, first=NOT_GIVEN, second=NOT_GIVEN, /, *more):
-        """item($self, /, *args)
---
-
-        Return one element as a Python value, like ``numpy.ndarray.item``.
+    def item(self, *args):
+        """Return one element as a Python value, like ``numpy.ndarray.item``.
 
         Parameters
         ----------
@@ -677,7 +640,7 @@ cdef class USMArray(Descriptor):
         >>> x.item(3), x.item(1, 0)
         (4, 3)
         """
-        return item(self, first, second, more)
+        return readable(self, "item").item(*args)
 
     def tolist(self):
         """Return the elements as nested lists of Python values, or the value of an array without dimensions.
@@ -692,7 +655,7 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.eye(2)).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        return tolist(self)
+        return readable(self, "tolist").tolist()
 
     def tobytes(self, order="C"):
         """Return the elements as bytes, without gaps.
@@ -712,7 +675,12 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.array([1, 2], "u1")).tobytes()
         b'\\x01\\x02'
         """
-        return tobytes(self, order)
+        if order not in ("C", "F", "A"):
+            raise ValueError(f"tobytes: order is {show(order)}; accepted: 'C', 'F' or 'A'")
+        if not host_readable(self):
+            raise TypeError(unreadable("tobytes", device_name(self)))
+        host_ready(self)
+        return numpy_library.emit_raw(self).tobytes(order)
 
     # -------------------------------------------------------------------------------------------------- views
 
@@ -843,7 +811,20 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.arange(6)).reshape(2, -1).tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-        return reshape_in(self, sequence(shape), order)
+        cdef tuple lengths = sequence(shape)
+        if type(order) is str and order == "C":      # the usual case
+            return reshape(self, lengths)
+        if order not in ("C", "F", "A"):      # NumPy's reshape does not accept "K", either
+            raise ValueError(f"reshape: order is {show(order)}; accepted: 'C', 'F' or 'A'")
+        if not in_fortran_order(self, order, "reshape"):
+            return reshape(self, lengths)
+        refuse_packed(self, "reshape")
+        try:
+            return transpose(reshape(transpose(self, None), lengths[::-1]), None)
+        except BufferError:
+            raise BufferError(
+                f"reshape: strides cannot represent the shape {lengths} in Fortran order; call copy(order='F') first"
+            ) from None
 
     def view(self, dtype=None):
         """Return a view of the same bytes as elements of a different type, like ``numpy.ndarray.view``.
@@ -869,7 +850,26 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.array([1.0, 2.0])).view("u1").shape
         (16,)
         """
-        return view_as(self, dtype)
+        if dtype is None:
+            return same_layout(self)
+        if isinstance(dtype, type) and issubclass(dtype, np.ndarray):
+            raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
+        refuse_packed(self, "view")
+        # NumPy computes shape and strides from an ndarray of the same layout, without access to the memory.
+        whole = numpy_library.array_over(self, stored_dtype(self), self.nd_, self.shape_, self.byte_strides_)
+        shown = whole.view(requested_dtype(dtype))
+        cdef Descriptor view = view_of(self, shown.ndim)     # more dimensions if the dtype has a shape
+        cdef int k
+        for k in range(view.nd_):
+            view.shape_[k] = shown.shape[k]
+            view.byte_strides_[k] = shown.strides[k]
+        view.flags_ &= ~NOTSWAPPED
+        view.dtype_ = None
+        set_dtype(view, shown.dtype)
+        seal(view)
+        if self.labels != NULL and self.itemsize_ == view.itemsize_ and self.nd_ == view.nd_:
+            set_labels(view, labels_of(self))
+        return view
 
     def ravel(self, order="C"):
         """Return a view with one dimension.
@@ -891,7 +891,14 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.zeros((2, 3))).ravel().shape
         (6,)
         """
-        return ravel(self, order)
+        cdef Descriptor ordered = order_elements(self, order, "ravel")
+        try:
+            return reshape(ordered, (-1,) if ordered.size else (0,))
+        except BufferError:
+            raise BufferError(
+                f"ravel: shape {self.shape} with byte strides {self.byte_strides} cannot be viewed as one dimension; call"
+                " flatten(), which copies"
+            ) from None
 
     # ------------------------------------------------------------------------------------------------- copies
 
@@ -944,7 +951,19 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.array([1, 2])).astype("f4").tolist()
         [1.0, 2.0]
         """
-        return astype(self, dtype, order, casting, copy)
+        cdef bint fortran = in_fortran_order(self, order, "astype")
+        copy = check_copy(copy, "astype")
+        dtype = requested_dtype(dtype)
+        if not np.can_cast(get_dtype(self), dtype, casting):
+            raise TypeError(
+                f"astype: casting={casting!r} forbids converting {get_dtype(self)!r} to {dtype!r}; accepted: conversions that"
+                " numpy.can_cast allows"
+            )
+        if satisfies(get_dtype(self), dtype):
+            return transfer.copy(self, order="F" if fortran else "C") if copy else self
+        if self.flags_ & PACKED:
+            raise BufferError(f"astype: {PACKED_ELEMENTS}")
+        return transpose(transfer.astype(transpose(self, None), dtype), None) if fortran else transfer.astype(self, dtype)
 
     def flatten(self, order="C"):
         """Return a 1-d copy on the same device. `ravel` returns a view instead.
@@ -960,7 +979,8 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray(numpy.array([[1, 2], [3, 4]])).flatten("F").tolist()
         [1, 3, 2, 4]
         """
-        return flatten(self, order)
+        cdef Descriptor ordered = order_elements(self, order, "flatten")
+        return reshape(transfer.copy(ordered), (ordered.size,))
 
     def copy(self, order="C"):
         """Return a writable copy on the same device.
@@ -1028,21 +1048,14 @@ cdef class USMArray(Descriptor):
 
     def to_host(self, *, out=None, copy=None, stream=None, progress=None):
         """Return the array in host memory, as a view if the host can read the memory. See ``arrayhub.to_host``."""
-        target = None if out is None else hooks.functions.asarray(out)
-        host = transfer.to_host(self, out=target, copy=copy, stream=stream, progress=progress)
-        return host if out is None else out
+        return hooks.functions.to_host(self, out=out, copy=copy, stream=stream, progress=progress)
 
     def to_device(self, device, /, *, out=None, copy=None, stream=None, progress=None):
         """Return a copy on `device`, or the array itself if it is on this device. See ``arrayhub.to_device``.
 
         For the device "cpu", return a view if the host can read the memory.
         """
-        if out is None:
-            return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
-        from arrayhub.array.assignment import copy_into
-
-        copy_into(self, hooks.functions.asarray(out), device, copy=copy, stream=stream, progress=progress)
-        return out
+        return hooks.functions.to_device(self, device, out=out, copy=copy, stream=stream, progress=progress)
 
     def to_numpy(self, dtype=None, copy=False):
         """Return a ``numpy.ndarray`` that shares the memory. matplotlib calls this method. See ``arrayhub.as_numpy``.
@@ -1065,9 +1078,7 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray([1.0, 2.0]).to_numpy()
         array([1., 2.])
         """
-        host = transfer.to_host(self, copy=True) if check_copy(copy, "to_numpy") else self
-        values = numpy_library.emit(host)
-        return values if dtype is None else values.astype(requested_dtype(dtype), copy=False)
+        return hooks.functions.as_numpy(self, copy=copy, dtype=dtype)
 
     def to_xarray(self):
         """Return an ``xarray.DataArray`` that shares the memory, with the same dimension names.
@@ -1108,7 +1119,8 @@ cdef class USMArray(Descriptor):
 
         Raises AttributeError if the host cannot read the memory.
         """
-        return ctypes_of(self)
+        interface_dict.check_host(self, "ctypes")
+        return numpy_library.emit(self).ctypes
 
     def __getbuffer__(self, Py_buffer* view, int request):
         buffer_adapter.emit(self, view, request)

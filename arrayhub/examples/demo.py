@@ -41,24 +41,6 @@ def find_sycl_devices() -> list[str]:
 # ------------------------------------------------------------------------------------------------------ producers
 
 
-class SyclResult:
-    """Array type that a SYCL extension could define. Its attribute describes the USM that it holds."""
-
-    def __init__(self, memory: Any) -> None:
-        self.memory = memory
-
-    @property
-    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
-        return {
-            "data": (self.memory._pointer, False),
-            "shape": (3, 4),
-            "strides": None,
-            "typestr": "|u1",
-            "syclobj": self.memory.sycl_queue,
-            "version": 1,
-        }
-
-
 def make_tensors(torch: Any) -> dict[str, Any]:
     tensors = {"torch tensor": torch.arange(12, dtype=torch.float32).reshape(3, 4)}
     if torch.cuda.is_available():
@@ -72,7 +54,6 @@ def make_usm(dpctl: Any) -> dict[str, Any]:
         block = getattr(importlib.import_module("dpctl.memory"), f"MemoryUSM{kind}")(12)
         block.copy_from_host(bytes(range(12)))
         arrays[f"dpctl MemoryUSM{kind}"] = block
-        arrays[f"a SYCL library's {kind.lower()} USM"] = SyclResult(block)
     return arrays
 
 

@@ -47,6 +47,7 @@ from arrayhub import transfer
 from arrayhub._core.descriptor import Device, label, name_of_elements, slowest_first
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, root_of, show
+from arrayhub.array.usm_array import element_type
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import is_packed
 from arrayhub.runtimes.sycl import queue_for, queue_of
@@ -272,9 +273,9 @@ _ARGUMENT_FORMS = {
 cdef tuple _ARGUMENTS = tuple(_ARGUMENT_FORMS)
 
 
-cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed, Descriptor model,
-                str pool):
-    """Return a new array. `arguments` contains the item size and the values of the arguments named in _ARGUMENTS.
+cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed, Descriptor model=None,
+                str pool=None):
+    """Return a new array. `arguments` contains the values of the arguments named in _ARGUMENTS.
 
     Without a `pool`, the memory has the kind `memory`. With a `pool`, this library allocates memory like that of `model`.
     """
@@ -309,20 +310,20 @@ cdef inline cnp.dtype element_of(object dtype):
     """Return `dtype` as a NumPy dtype. Raise TypeError for a sub-array type."""
     cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else requested_dtype(dtype)
     if element.type_num == cnp.NPY_VOID:        # includes sub-arrays, which `element_type` rejects
-        planning.element_type(element)
+        element_type(element)
     return element
 
 
 cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
-    cdef tuple key = arguments
     cdef int k
-    for k in range(1, len(arguments)):
+    for k in range(len(arguments)):
         if not is_plain(arguments[k]):
-            key = (arguments[0], *[make_hashable(arguments[n], _ARGUMENTS[n - 1], 0) for n in range(1, len(arguments))])
+            arguments = tuple([make_hashable(value, what, 0) for value, what in zip(arguments, _ARGUMENTS)])
             break
+    key = (element.itemsize, arguments)
     cdef Recipe recipe = found(_recipes, key)
     if recipe is None or (recipe.backend is not None and layouts.source(recipe.backend) is not recipe.source):
-        recipe = write_recipe(element, key)
+        recipe = write_recipe(element, arguments)
         if len(_recipes) >= RECIPES:
             _recipes.clear()
         _recipes[key] = recipe
@@ -365,7 +366,7 @@ cdef object convert_to_hashable(object value, str what, int depth):
 
 cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     """Compute the recipe for arguments that `make_hashable` has converted."""
-    _, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
+    shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
     lengths = planning.checked_lengths(shape)
     names = names_of(dimensions, dims)
     cdef Recipe recipe = Recipe.__new__(Recipe)
@@ -426,34 +427,38 @@ def type_of_model(Descriptor model):
     return get_dtype(model)
 
 
-cdef object new_like(object shape, object dtype, object aligned_index, object halo, object dimensions, object dims,
-                     object layout, object backend, object alignment, object origin, object memory, object device,
-                     bint zeroed, object like):
-    """Return a new array in memory like that of `like`. Without a `shape`, copy shape, layout and labels of `like`."""
-    if memory is not None or device is not None:
-        given = "memory" if memory is not None else "device"
-        raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
-                        " memory; accepted: one of the two")
+cdef object create(object dtype, object like, tuple arguments, object memory, object device, bint zeroed):
+    """Implement `empty` and `zeros`. `arguments` contains the values of the arguments named in _ARGUMENTS."""
+    if like is not None:
+        if memory is not None or device is not None:
+            given = "memory" if memory is not None else "device"
+            raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
+                            " memory; accepted: one of the two")
+        return new_like(dtype, like, arguments, zeroed)
+    return new(arguments, element_of(dtype), memory, device, zeroed)
+
+
+cdef object new_like(object dtype, object like, tuple arguments, bint zeroed):
+    """Return a new array in memory like that of `like`. Without a shape, copy shape, layout and labels of `like`."""
     cdef Descriptor model = asarray(like)
-    if shape is None:
-        shape = model.shape
-        if dims is None and dimensions is None:
-            dims = model.dims
-        if origin is None:
-            origin = model.origin
-        if halo is None:
-            halo = model.halo
-        if layout is None and backend is None and not is_packed(model):      # the new array for a packed model has C order
-            order = slowest_first(model)
-            layout = tuple(map(order.index, range(model.nd_)))
+    if arguments[0] is None:
+        arguments = arguments_like(model, arguments)
     cdef cnp.dtype element = element_of(type_of_model(model) if dtype is None else dtype)
     cdef str pool = pool_of(model, like)
-    if pool is None:
-        memory, device = memory_of(model, "like", "Omit like=, and pass memory='cpu'")
-    else:
-        memory = "cpu"
-    return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
-               memory, device, zeroed, model, pool)
+    memory, device = ("cpu", None) if pool is not None else memory_of(model, "like", "Omit like=, and pass memory='cpu'")
+    return new(arguments, element, memory, device, zeroed, model, pool)
+
+
+cdef tuple arguments_like(Descriptor model, tuple arguments):
+    """Return the arguments for an array with the shape of `model`. Its labels and layout replace omitted arguments."""
+    _, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
+    if dims is None and dimensions is None:
+        dims = model.dims
+    if layout is None and backend is None and not is_packed(model):      # the new array for a packed model has C order
+        order = slowest_first(model)
+        layout = tuple(map(order.index, range(model.nd_)))
+    halo, origin = model.halo if halo is None else halo, model.origin if origin is None else origin
+    return model.shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin
 
 
 def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
@@ -535,12 +540,8 @@ def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
     >>> arrayhub.empty(like=numpy.zeros((2, 3), "f4", order="F")).strides
     (1, 2)
     """
-    if like is not None:
-        return new_like(shape, dtype, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin, memory, device,
-                        False, like)
-    cdef cnp.dtype element = element_of(dtype)
-    return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
-               memory, device, False, None, None)
+    return create(dtype, like, (shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), memory,
+                  device, False)
 
 
 def zeros(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
@@ -567,9 +568,5 @@ def zeros(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
     >>> arrayhub.zeros((2, 3), "i4").tolist()
     [[0, 0, 0], [0, 0, 0]]
     """
-    if like is not None:
-        return new_like(shape, dtype, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin, memory, device,
-                        True, like)
-    cdef cnp.dtype element = element_of(dtype)
-    return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
-               memory, device, True, None, None)
+    return create(dtype, like, (shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), memory,
+                  device, True)

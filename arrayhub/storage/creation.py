@@ -12,12 +12,11 @@ from arrayhub import transfer
 from arrayhub._core.descriptor import as_copy, name_of_elements
 from arrayhub._core.errors import show
 from arrayhub.array.casting import as_ndarray, is_integer, rank, validate_value
-from arrayhub.array.usm_array import USMArray
+from arrayhub.array.usm_array import USMArray, element_type
 from arrayhub.convert.functions import asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_packed
 from arrayhub.storage.allocation import empty, type_of_model
-from arrayhub.storage.planning import element_type
 
 if TYPE_CHECKING:
     from arrayhub.array.usm_array import _DTypeLike
@@ -40,13 +39,12 @@ class Options(TypedDict, total=False):
     memory: _Memory | None
 
 
-def _known(call: str, options: Options) -> Options:
-    """Return `options`, or raise TypeError if it contains a keyword that `empty` does not accept."""
+def _check_names(call: str, options: Options) -> None:
+    """Raise TypeError if `options` contains a keyword that `empty` does not accept."""
     for name in options:
         if name not in Options.__annotations__:
             accepted = ", ".join(Options.__annotations__)
             raise TypeError(f"{call}() got an unexpected keyword argument {name!r}; accepted: dtype, {accepted}")
-    return options
 
 
 def ones(
@@ -76,7 +74,7 @@ def ones(
     >>> arrayhub.ones(3).tolist()
     [1.0, 1.0, 1.0]
     """
-    _known("ones", options)
+    _check_names("ones", options)
     element = _element_type(dtype, options)
     if rank(element) == 1:  # `full` checks the range, because 1-bit signed integers (ml_dtypes.int1) cannot represent 1
         return full(shape, 1, element, **options)
@@ -118,7 +116,7 @@ def full(
     >>> arrayhub.full((2, 2), 7, "u1").tolist()
     [[7, 7], [7, 7]]
     """
-    _known("full", options)
+    _check_names("full", options)
     element = _element_type(dtype, options)
     try:
         value = _element(fill_value, element)
@@ -191,11 +189,11 @@ def from_array(
     >>> x.strides, x.is_copy
     ((1, 2), True)
     """
-    _known("from_array", options)
-    if dtype is not None and element_type(dtype) is not None and data is not None:
-        data = asarray(data, dtype=dtype)
-    source = _closer(data, device_data, options.get("memory", "cpu"))
-    source = source if dtype is None else asarray(source, dtype=dtype)
+    _check_names("from_array", options)
+    given = _closer(data, device_data, options.get("memory"))
+    if dtype is not None:
+        element_type(dtype)  # rejects sub-arrays
+    source = asarray(given, dtype=dtype)
     if is_packed(source):
         raise TypeError(
             f"from_array: elements of {name_of_elements(source)} are packed into shared bytes; accepted: elements of"
@@ -213,7 +211,7 @@ def _fill(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
     return fresh
 
 
-def _closer(data: Any, device_data: Any, memory: _Memory | None) -> USMArray:
+def _closer(data: Any, device_data: Any, memory: _Memory | None) -> Any:
     """Return the source of a copy to `memory`.
 
     The source is `device_data` for CUDA device and managed memory, and for USM device and shared memory, else `data`.
@@ -221,9 +219,8 @@ def _closer(data: Any, device_data: Any, memory: _Memory | None) -> USMArray:
     """
     if data is None and device_data is None:
         raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")
-    if data is None or (device_data is not None and memory in ("cuda", "cuda_managed", "usm_device", "usm_shared")):
-        return asarray(device_data)
-    return asarray(data)
+    is_far = device_data is not None and memory in ("cuda", "cuda_managed", "usm_device", "usm_shared")
+    return device_data if data is None or is_far else data
 
 
 def _labelled_as(model: USMArray, options: Options) -> Options:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 import numpy as np
 
 from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, integer
-from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import dimensions, show
+from arrayhub.array.usm_array import element_type
 
 if TYPE_CHECKING:
     from arrayhub.array.usm_array import _DTypeLike
@@ -132,17 +132,6 @@ def checked_lengths(shape: SupportsIndex | Iterable[SupportsIndex]) -> tuple[int
     if len(lengths) > MAX_NDIM or any(not 0 <= length <= MOST_BYTES for length in lengths):
         raise ValueError(f"shape: {show(lengths)}; accepted: at most {MAX_NDIM} lengths from 0 to 2**63 - 1")
     return lengths
-
-
-def element_type(dtype: "_DTypeLike") -> np.dtype[Any]:
-    """Return `dtype` as a NumPy dtype. Raise TypeError if it is a sub-array type or its item size is zero."""
-    made: np.dtype[Any] = requested_dtype(dtype)
-    if made.subdtype is not None or made.itemsize == 0:
-        raise TypeError(
-            f"dtype: {made!r}; accepted: an element type of one byte or more. Add the dimensions of a sub-array type to"
-            " shape"
-        )
-    return made
 
 
 def layout_ranks(layout: LayoutLike | None, nd: int) -> tuple[int, ...]:

@@ -107,6 +107,16 @@ _OFFERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def _read(read: Callable[[Any], Any], producer: Any) -> Any:
+    """Return the result of the consumer's function `read`. Any exception counts as a refusal."""
+    try:
+        return read(producer)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise Refused(words_of(error)) from error
+
+
 class _Offered(Sample):
     """A sample array that is offered to the consumer through one protocol."""
 
@@ -120,13 +130,8 @@ class _Offered(Sample):
             raise NotMade(words_of(error)) from error
 
     def read(self, read: Callable[[Any], Any]) -> Any:
-        """Return the result of the consumer's function `read`. Any exception counts as a refusal."""
-        try:
-            found = read(self.obj)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise Refused(words_of(error)) from error
+        """Return the result of the consumer's function `read`."""
+        found = _read(read, self.obj)
         if found is None:
             raise Broken("the consumer returned None")
         return found
@@ -278,16 +283,6 @@ class _OfCapsule:
 
     def __dlpack__(self, **keywords: Any) -> Any:
         return self._capsule
-
-
-def _read(read: Any, producer: Any) -> Any:
-    """Return the result of the consumer's function `read`. Any error counts as a refusal."""
-    try:
-        return read(producer)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        raise Refused(words_of(error)) from error
 
 
 def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str], None]:

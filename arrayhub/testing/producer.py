@@ -99,19 +99,21 @@ class _Made(Sample):
 
     def protocols(self) -> list[str]:
         """Return the protocols that the object may support, by their names for ``via=``."""
-        found = ["buffer"]
-        found.extend(via for name, via in _PROTOCOLS if hasattr(self.obj, name))
-        return found
+        return ["buffer", *(via for name, via in _PROTOCOLS if hasattr(self.obj, name))]
 
 
 def _elements(array: Any, stream: Any = None) -> bytes:
     return bytes_of(np.asarray(to_host(array, stream=stream)))
 
 
-def _dlpack(made: _Made, **keywords: Any) -> Any:
-    """Return a capsule. Errors count as refusals, except a TypeError that only a call with keywords raises."""
+def _need_dlpack(made: _Made) -> None:
     if not hasattr(made.obj, "__dlpack__"):
         raise NotMade("the object does not support DLPack")
+
+
+def _dlpack(made: _Made, **keywords: Any) -> Any:
+    """Return a capsule. Errors count as refusals, except a TypeError that only a call with keywords raises."""
+    _need_dlpack(made)
     try:
         return made.obj.__dlpack__(**keywords)
     except PASSES_ON:
@@ -242,8 +244,7 @@ def _check_capsules(make: Any, dtype: str, layout: str) -> None:
 def _check_device(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
     array = made.array()
-    if not hasattr(made.obj, "__dlpack__"):
-        raise NotMade("the object does not support DLPack")
+    _need_dlpack(made)
     try:
         device = made.obj.__dlpack_device__()
     except AttributeError:
@@ -360,8 +361,7 @@ def _words_of_stream(stream: Any) -> str:
 
 def _check_refusal(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
-    if not hasattr(made.obj, "__dlpack__"):
-        raise NotMade("the object does not support DLPack")
+    _need_dlpack(made)
     made.array()
     try:
         made.obj.__dlpack__()

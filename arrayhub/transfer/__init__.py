@@ -20,7 +20,7 @@ The SYCL and the CUDA engine define the functions below. The host engine defines
 import sys
 from importlib import import_module
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import check_copy
@@ -31,21 +31,9 @@ from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed, order_on_stream
 from arrayhub.runtimes.sycl import named_queue, queue_of, shares_context
 from arrayhub.transfer.host_copies import broadcast, check_out, check_writable, share_bytes
-
-if TYPE_CHECKING:
-    from arrayhub.transfer.settings import configure
+from arrayhub.transfer.settings import configure
 
 __all__ = ["configure", "held", "release"]
-
-if not TYPE_CHECKING:  # the settings are imported with the first engine, or with this call
-
-    def __getattr__(name):
-        if name != "configure":
-            raise AttributeError(f"module 'arrayhub.transfer' has no attribute {name!r}")
-        from arrayhub.transfer.settings import configure
-
-        globals()["configure"] = configure
-        return configure
 
 
 def __dir__():
@@ -72,8 +60,7 @@ _ROUTES = {
 # Kinds of memory that `to_device` does not allocate.
 _NO_TARGETS = ("cuda_host", "cuda_managed")
 
-# Modules that keep memory between copies, by kind of memory.
-_POOLS = {"pinned": "arrayhub.transfer.pinned"}
+_PINNED = "arrayhub.transfer.pinned"  # the module that keeps memory between copies
 
 
 def held():
@@ -91,7 +78,7 @@ def held():
     {'pinned': 0}
     """
     # `import_module` waits if another thread is still importing the module.
-    return {kind: import_module(module).held() if module in sys.modules else 0 for kind, module in _POOLS.items()}
+    return {"pinned": import_module(_PINNED).pool.held() if _PINNED in sys.modules else 0}
 
 
 def release():
@@ -101,9 +88,8 @@ def release():
     --------
     >>> arrayhub.transfer.release()
     """
-    for module in _POOLS.values():
-        if module in sys.modules:
-            import_module(module).release()
+    if _PINNED in sys.modules:
+        import_module(_PINNED).pool.release()
 
 
 def _engine_name(device):
@@ -321,7 +307,7 @@ def for_dlpack(array, dl_device, copy, stream):
     """Return the array that ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy on the requested device."""
     if dl_device is None:
         return native(array, copy=True) if check_copy(copy, "__dlpack__") else array
-    device = _asked_device(dl_device)
+    device = _requested_device(dl_device)
     if device == CPU and stream is not None and array.device != CPU:
         raise BufferError(
             f"DLPack: stream is {show(stream)} with dl_device {dl_device}; accepted: None for host memory"
@@ -329,23 +315,17 @@ def for_dlpack(array, dl_device, copy, stream):
     return to_device(array, device, copy=copy, stream=stream)
 
 
-def _asked_device(dl_device):
-    """Convert a DLPack pair (device_type, device_id) to a `Device`. Raise TypeError for other objects."""
-    if not isinstance(dl_device, (tuple, list)):
-        raise TypeError(_no_pair(dl_device))
+def _requested_device(dl_device):
+    """Convert a DLPack pair (device_type, device_id) to a `Device`."""
     try:
+        if not isinstance(dl_device, (tuple, list)):
+            raise TypeError(f"{type(dl_device).__name__} is not a pair")
         return Device(tuple(dl_device))
-    except TypeError as error:
-        raise TypeError(f"{_no_pair(dl_device)} ({error})") from None
-    except ValueError as error:
-        raise ValueError(f"{_no_pair(dl_device)} ({error})") from None
-
-
-def _no_pair(dl_device):
-    return (
-        f"__dlpack__: dl_device is {show(dl_device)}; accepted: a pair of integers (device_type, device_id), such as"
-        " x.__dlpack_device__()"
-    )
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"__dlpack__: dl_device is {show(dl_device)}; accepted: a pair of integers (device_type, device_id), such"
+            f" as x.__dlpack_device__() ({error})"
+        ) from None
 
 
 def astype(array, dtype):

@@ -1,13 +1,12 @@
 """Copies between host memory and CUDA devices.
 
 The sections are: the route, in which order a copy visits the words of both arrays; copies on one stream, with the kernel that
-reorders words; lanes, which are copies by several threads through pinned memory; the lock of the pinned memory.
+reorders words; lanes, which are copies by several threads through pinned memory.
 """
 
-from _thread import allocate_lock
-
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int64_t, intptr_t, uint64_t
 from libc.string cimport memcmp, memcpy
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
@@ -301,22 +300,19 @@ cdef bint fetch_extent(Descriptor near, Descriptor far, stream) except -1:
     cdef Py_ssize_t low, high
     cdef int device = far.device_.device_id
     cdef Descriptor fetched
-    cdef char* memory
+    cdef bytes memory
     extent(far, &low, &high)
     if near.device_.device_type != kDLCPU or high - low > EXTENT or size_of(far) > EXTENT_ELEMENTS:
         return False
     driver_for(device)
-    memory = <char*> PyMem_RawMalloc(high - low)
-    if memory == NULL:
-        raise MemoryError(f"CUDA: cannot allocate {high - low} bytes of host memory for the extent of the array")
-    try:
-        copy_now(<uint64_t> memory, <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device), device)
-        fetched = same_layout(far)
-        fetched.data_ = memory - low
-        with nogil:
-            put(near.data_, near.byte_strides_, fetched)
-    finally:
-        PyMem_RawFree(memory)
+    memory = PyBytes_FromStringAndSize(NULL, high - low)
+    fetched = same_layout(far)
+    fetched.data_ = PyBytes_AS_STRING(memory) - low
+    copy_now(
+        <uint64_t> PyBytes_AS_STRING(memory), <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device),
+        device)
+    with nogil:
+        put(near.data_, near.byte_strides_, fetched)
     return True
 
 
@@ -350,6 +346,7 @@ cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
     cdef int device = out.device_.device_id
     cdef Py_ssize_t nbytes = out.nbytes
     cdef intptr_t writing
+    cdef bytes memory          # owns `ordered`
     cdef char* ordered
     if same_order:
         if nbytes >= SMALL:
@@ -361,15 +358,11 @@ cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
     if same_order or nbytes == 0:
         copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, writing, device)
         return True
-    ordered = <char*> PyMem_RawMalloc(nbytes)
-    if ordered == NULL:
-        raise MemoryError(f"CUDA: cannot allocate {nbytes} bytes of host memory for the reordered elements")
-    try:
-        with nogil:
-            put(ordered, out.byte_strides_, array)
-        copy_now(<uint64_t> out.data_, <uint64_t> ordered, nbytes, writing, device)
-    finally:
-        PyMem_RawFree(ordered)
+    memory = PyBytes_FromStringAndSize(NULL, nbytes)
+    ordered = PyBytes_AS_STRING(memory)
+    with nogil:
+        put(ordered, out.byte_strides_, array)
+    copy_now(<uint64_t> out.data_, <uint64_t> ordered, nbytes, writing, device)
     return True
 
 
@@ -970,31 +963,3 @@ cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
             return error
         queued += 1
         add_to(&job.words_done, count)
-
-
-# ------------------------------------------------------------------------------------------------------------------------- lock
-
-# Lock that a `with` statement releases without allocating memory.
-
-
-cdef class Lock:
-    """Lock like ``threading.Lock``, but CPython does not allocate an argument tuple to call its ``__exit__``."""
-    cdef object lock
-
-    def __cinit__(self):
-        self.lock = allocate_lock()
-
-    def __enter__(self):
-        self.lock.acquire()
-
-    def __exit__(self, kind, error, trace):
-        self.lock.release()
-
-    def acquire(self, blocking=True):
-        return self.lock.acquire(blocking)
-
-    def release(self):
-        self.lock.release()
-
-    def locked(self):
-        return self.lock.locked()

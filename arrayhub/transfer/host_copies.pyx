@@ -550,23 +550,15 @@ cdef bint overlaps_itself(Descriptor array) noexcept:
     The result is also True for interleaved strides without an overlap. An exact test can take exponential time, and no
     library is known to create such strides.
     """
-    cdef Py_ssize_t steps[layout.MAX_NDIM]      # in ascending order
-    cdef Py_ssize_t lengths[layout.MAX_NDIM]
-    cdef Py_ssize_t step, covered = array.itemsize_
-    cdef int k, place, kept = 0
+    cdef Dimension dimensions[layout.MAX_NDIM]
+    cdef Py_ssize_t covered = array.itemsize_
+    cdef char* lowest = array.data_
+    cdef char* other = array.data_
+    cdef int k, count = 0
     for k in range(array.nd_):
-        if array.shape_[k] > 1:
-            step = abs(array.byte_strides_[k])
-            place = kept
-            while place > 0 and steps[place - 1] > step:
-                steps[place] = steps[place - 1]
-                lengths[place] = lengths[place - 1]
-                place -= 1
-            steps[place] = step
-            lengths[place] = array.shape_[k]
-            kept += 1
-    for k in range(kept):
-        if steps[k] < covered:
+        count = insert(dimensions, count, Dimension(array.shape_[k], array.byte_strides_[k], 0), &lowest, &other)
+    for k in reversed(range(count)):      # from the smallest stride on; strides of 0 come last
+        if dimensions[k].step < covered:
             return True
-        covered += steps[k] * (lengths[k] - 1)
+        covered += dimensions[k].step * (dimensions[k].length - 1)
     return False

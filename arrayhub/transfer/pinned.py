@@ -10,14 +10,14 @@ import os
 import threading
 
 from arrayhub.transfer import settings
-from arrayhub.transfer.cuda_copies import ONE_PIECE, Lane, Lock, Pinned
+from arrayhub.transfer.cuda_copies import ONE_PIECE, Lane, Pinned
 
 
 class Pool:
     """Block of pinned memory, and lanes. One copy at a time uses them (see `in_use`)."""
 
     def __init__(self):
-        self.lock = Lock()
+        self.lock = threading.Lock()
         self.user = None  # identifier of the thread that holds the lock
         self.unwanted = False  # whether the current or next holder of the lock must release the memory
         self.block = None
@@ -65,6 +65,11 @@ class Pool:
             lanes.append(Lane(device))
         return lanes[:count]
 
+    def held(self):
+        """Return the size of the block in bytes."""
+        block = self.block  # another thread may set the attribute to None
+        return 0 if block is None else block.nbytes
+
     def release(self):
         """Release memory and lanes immediately, or at the end of the copy that uses the pool."""
         self.unwanted = True
@@ -78,17 +83,6 @@ class Pool:
 def bound():
     """Return the maximum size of the block in bytes. The next copy releases a block that exceeds a reduced maximum."""
     return settings.buffers() * settings.chunk()
-
-
-def held():
-    """Return the size of the block in bytes."""
-    block = pool.block
-    return 0 if block is None else block.nbytes
-
-
-def release():
-    """Release pinned memory and streams immediately, or at the end of the copy that uses the pool."""
-    pool.release()
 
 
 def _start_anew():

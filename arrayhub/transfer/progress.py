@@ -1,7 +1,7 @@
 """Progress reporters for the argument `progress` of large copies.
 
-An engine that copies in pieces calls ``update(nbytes)`` after each piece, in the calling thread. `reporting` calls
-``close()``. An exception that the user's function raises propagates through ``update`` and ends the copy.
+An engine that copies in pieces calls ``update(nbytes)`` after each piece, in the calling thread. An exception that the
+user's function raises propagates through ``update`` and ends the copy.
 """
 
 import contextlib
@@ -13,8 +13,8 @@ from arrayhub._core.errors import show
 _SHOWN_AFTER = 1.0  # seconds; a bar is drawn only for copies that take longer
 
 
-class _Called:
-    """Reporter that calls a function with the number of copied bytes and the total number of bytes."""
+class _Reporter:
+    """Passes the number of copied bytes and the total number of bytes to a function."""
 
     def __init__(self, function, total):
         self.function, self.done, self.total = function, 0, total
@@ -23,49 +23,39 @@ class _Called:
         self.done += nbytes
         self.function(self.done, self.total)
 
-    def close(self):
-        pass
-
-
-class _Bar:
-    """Reporter that draws a progress bar with tqdm after `_SHOWN_AFTER` seconds."""
-
-    def __init__(self, tqdm, total):
-        self.bar = tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, delay=_SHOWN_AFTER, leave=False)
-        self.done, self.total = 0, total
-
-    def update(self, nbytes):
-        self.done += nbytes
-        self.bar.update(nbytes)
-
-    def close(self):
-        self.bar.close()
-
-
-class _ProgressLine:
-    """Reporter that writes a line to stderr, used if tqdm is not installed."""
-
-    def __init__(self, total):
-        self.done, self.total, self.start, self.shown = 0, total, time.monotonic(), False
-
-    def update(self, nbytes):
-        self.done += nbytes
-        if self.shown or time.monotonic() - self.start > _SHOWN_AFTER:
-            self.shown = True
-            sys.stderr.write(f"\r{self.done / self.total:4.0%} of {self.total / 2**30:.2f} GiB copied")
-            sys.stderr.flush()
-
-    def close(self):
-        if self.shown:
-            sys.stderr.write("\n")
-
 
 def _bar(total):
+    """Return a context manager that yields the function of a `_Reporter`. It draws after `_SHOWN_AFTER` seconds."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        return _ProgressLine(total)
-    return _Bar(tqdm, total)
+        return _line()
+    return _tqdm_bar(tqdm, total)
+
+
+@contextlib.contextmanager
+def _tqdm_bar(tqdm, total):
+    with tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, delay=_SHOWN_AFTER, leave=False) as bar:
+        yield lambda done, _: bar.update(done - bar.n)
+
+
+@contextlib.contextmanager
+def _line():
+    """Yield a function that writes a line to stderr, for installations without tqdm."""
+    start, shown = time.monotonic(), False
+
+    def draw(done, total):
+        nonlocal shown
+        if shown or time.monotonic() - start > _SHOWN_AFTER:
+            shown = True
+            sys.stderr.write(f"\r{done / total:4.0%} of {total / 2**30:.2f} GiB copied")
+            sys.stderr.flush()
+
+    try:
+        yield draw
+    finally:
+        if shown:
+            sys.stderr.write("\n")
 
 
 def reporting(progress, total):
@@ -88,10 +78,8 @@ def reporting(progress, total):
 
 @contextlib.contextmanager
 def _reporting(progress, total):
-    reporter = _bar(total) if progress is True else _Called(progress, total)
-    try:
+    with _bar(total) if progress is True else contextlib.nullcontext(progress) as function:
+        reporter = _Reporter(function, total)
         yield reporter
         if reporter.done < total:
             reporter.update(total - reporter.done)
-    finally:
-        reporter.close()

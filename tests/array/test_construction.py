@@ -326,7 +326,7 @@ def test_offset_enlarges_new_memory():
     a = USMArray((3,), "f8", "cpu", strides=(-1,), offset=4)
     assert (a.offset, a.memory.nbytes) == (4, 40)
     assert USMArray((3,), "f8", "cpu", offset=2).memory.nbytes == 40
-    with pytest.raises(ValueError, match="reach 2 elements below element zero; accepted: an offset of 2 or more$"):
+    with pytest.raises(ValueError, match="offset is 1 elements; accepted: 2 to"):
         USMArray((3,), "f8", "cpu", strides=(-1,), offset=1)
 
 
@@ -335,7 +335,7 @@ def test_offset_enlarges_new_memory():
 )
 def test_offset_beyond_the_address_space_raises(layout, most):
     for offset in (most + 1, 2**60 - 1):
-        with pytest.raises(ValueError, match=rf"offset is {offset}, .*address space; .* an offset of at most {most}$"):
+        with pytest.raises(ValueError, match=rf"offset is {offset} elements; accepted: 0 to {most}$"):
             USMArray(dtype="f8", buffer=bytearray(64), offset=offset, **layout)
     with pytest.raises(ValueError, match="but the memory has 64 bytes"):
         USMArray(dtype="f8", buffer=bytearray(64), offset=most, **layout)
@@ -389,7 +389,7 @@ def test_usm_rejects_types_that_sycl_does_not_support(dtype):
 
 @pytest.mark.parametrize("dtype", ["O", "S0", "V0", "(2,3)f4", np.dtypes.StringDType()])
 def test_invalid_element_types_raise(dtype):
-    with pytest.raises(TypeError, match="USMArray: dtype"):
+    with pytest.raises(TypeError, match="dtype"):
         USMArray(2, dtype, "cpu")
 
 
@@ -485,8 +485,9 @@ def test_buffer_ctor_kwargs_may_be_empty():
         ({"shape": (3,), "offset": 2**64}, ValueError, "fit in 64 bits"),
         ({"shape": (3,), "offset": 2**62}, ValueError, rf"offset is {2**62} elements; accepted: 0 to {2**60 - 4}$"),
         ({"shape": (3,), "strides": (-1,), "offset": -(2**62)}, ValueError, rf"elements; accepted: 2 to {2**60 - 2}$"),
-        ({"shape": (3,), "offset": -1}, ValueError, "0 or more"),
-        ({"shape": (3,), "offset": -(2**60)}, ValueError, "0 or more"),
+        ({"shape": (3,), "offset": -1}, ValueError, "offset is -1 elements; accepted: 0 to"),
+        ({"shape": (3,), "offset": -(2**60)}, ValueError, "elements; accepted: 0 to"),
+        ({"shape": (2,), "strides": (-(2**63),), "dtype": "u1"}, ValueError, "larger than the address space"),
         ({"shape": (3,), "order": "A"}, ValueError, "order is 'A'; accepted: 'C' or 'F'"),
         ({"shape": (3,), "order": None}, ValueError, "order is None"),
         ({"shape": (3,), "order": np.array(["C", "F"])}, ValueError, "order is"),

@@ -2,7 +2,6 @@
 
 import operator
 import pickle
-import sys
 import weakref
 from typing import NamedTuple
 
@@ -133,15 +132,6 @@ def test_views_of_views_equal_numpy(array, data):
 def test_error_for_advanced_indexing_lists_accepted_indices(key):
     with pytest.raises(IndexError, match="accepted: integers, slices"):
         arrayhub.asarray(np.zeros((3, 2)))[key]
-
-
-@pytest.mark.parametrize("key", [3, -4, (0, 2), (0, 0, 0), (..., ...), (0, ..., 0, 0), 2**70])
-def test_index_errors_equal_numpy(key):
-    array = np.zeros((3, 2))
-    with pytest.raises(IndexError):
-        array[key]
-    with pytest.raises(IndexError):
-        arrayhub.asarray(array)[key]
 
 
 def test_objects_with_index_method_are_accepted_as_indices():
@@ -284,13 +274,6 @@ def test_reshape_of_an_empty_array_to_a_huge_shape_raises(shape):
         np.zeros(0).reshape(shape)
     with pytest.raises((ValueError, OverflowError)):
         arrayhub.asarray(np.zeros(0)).reshape(shape)
-
-
-def test_reshape_accepts_integers_or_a_tuple():
-    a = arrayhub.asarray(np.arange(6))
-    assert a.reshape(2, 3).shape == a.reshape((2, 3)).shape == a.reshape([2, -1]).shape == (2, 3)
-    assert a.reshape(-1).shape == a.reshape(6).shape == (6,)
-    assert a[:1].reshape(()).shape == ()
 
 
 def test_reshape_accepts_strides_near_the_address_limit():
@@ -512,33 +495,28 @@ def test_integer_arrays_and_iterators_are_accepted_as_shapes_and_axes():
     assert x.reshape(2, 3).transpose(np.array([1, 0])).shape == (3, 2)
 
 
-@pytest.mark.parametrize("size", [0, 6])
-@pytest.mark.parametrize("shape", [(2**63,), (0, 2**63), (0, -(2**70)), (2**64, 0)])
-def test_reshape_error_names_a_length_past_64_bits(size, shape):
-    with pytest.raises(ValueError, match=r"reshape: shape has -?\d+.*; accepted: integers that fit in 64 bits"):
-        arrayhub.asarray(np.zeros(size)).reshape(shape)
+PAST_64_BITS = "accepted: integers that fit in 64 bits"
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "error", "message"),
     [
-        (lambda x: x.reshape("ab"), "reshape: shape has 'a' of type str"),
-        (lambda x: x.reshape(None), "reshape: shape has None of type NoneType"),
-        (lambda x: x.reshape(2.0, 3), "reshape: shape has 2.0 of type float"),
-        (lambda x: x.transpose("a"), "transpose: axes has 'a' of type str"),
-        (lambda x: x.transpose(0.0), "transpose: axes has 0.0 of type float"),
+        (lambda x: x.reshape("ab"), TypeError, "reshape: shape has 'a' of type str"),
+        (lambda x: x.reshape(None), TypeError, "reshape: shape has None of type NoneType"),
+        (lambda x: x.reshape(2.0, 3), TypeError, "reshape: shape has 2.0 of type float"),
+        (lambda x: x.reshape(0, -(2**70)), ValueError, rf"reshape: shape has -\d+.*; {PAST_64_BITS}"),
+        (lambda x: x[:0].reshape(2**63), ValueError, rf"reshape: shape has \d+.*; {PAST_64_BITS}"),
+        (lambda x: x.transpose("a"), TypeError, "transpose: axes has 'a' of type str"),
+        (lambda x: x.transpose(0.0), TypeError, "transpose: axes has 0.0 of type float"),
+        (lambda x: x[2**63], IndexError, r"index \d+.* is out of bounds"),
+        (lambda x: x[..., -(2**63) - 1], IndexError, r"index -\d+.* is out of bounds"),
+        (lambda x: x[0, 0], IndexError, "the array has 1 dimension, but 2 were indexed"),
+        (lambda x: x.transpose(0, 0), ValueError, "a permutation of the 1 dimension$"),
     ],
 )
-def test_error_names_the_value_that_is_not_an_integer(call, message):
-    with pytest.raises(TypeError, match=message):
+def test_error_names_the_integer_that_is_not_accepted(call, error, message):
+    with pytest.raises(error, match=message):
         call(arrayhub.asarray(np.zeros(6)))
-
-
-@pytest.mark.parametrize("index", [2**63, -(2**63) - 1, 2**70, (2**70,), (slice(None), 2**70)])
-def test_index_error_names_an_index_past_64_bits(index):
-    with pytest.raises(IndexError, match=r"index -?\d+.* is out of bounds"):
-        arrayhub.asarray(np.zeros((3, 3)))[index]
-    assert arrayhub.asarray(np.zeros(3))[-(2**70) : 2**70 : 2**70].shape == (1,)
 
 
 @pytest.mark.parametrize("strides", [(3, 3, 3), (3, 8, 8), (8, 4, 1)])
@@ -557,7 +535,7 @@ def test_empty_array_with_overflowing_compact_strides_is_consistent(shape, strid
 def test_numpy_rejects_strides():
     """`strides` counts elements. Code for ndarrays, such as skimage's view_as_blocks, would use it as bytes."""
     x = arrayhub.asarray(np.arange(16).reshape(4, 4))
-    assert x.strides == (4, 1) and repr(x.strides) == "(4, 1)" and list(x.strides) == [4, 1] and hash(x.strides)
+    assert x.strides == (4, 1) and repr(x.strides) == "(4, 1)" and type(x.strides[0]) is int and hash(x.strides)
     for compute in (
         np.array,
         lambda s: s * np.array((2, 2)),
@@ -584,23 +562,6 @@ def test_numpy_rejects_tuples_derived_from_strides(make, expected):
         np.array(made)
 
 
-def test_items_of_strides_are_integers_and_arithmetic_raises():
-    steps = arrayhub.asarray(np.zeros((4, 4))).strides
-    assert type(steps[0]) is int and steps[-1] == 1
-    with pytest.raises(TypeError):
-        operator.add(steps, [1])
-    with pytest.raises(TypeError):
-        steps * 1.5
-
-
-def test_strides_tuples_are_freed():
-    x = arrayhub.asarray(np.zeros((2, 3, 4)))
-    before = sys.getrefcount(12)
-    for _ in range(1000):
-        assert isinstance(x.strides, tuple)
-    assert sys.getrefcount(12) - before < 10
-
-
 def test_native_rejects_overlapping_fields():
     """Swapping the bytes of one field would change the other field."""
     inner = {"names": ["a", "b"], "formats": [">i4", ">i2"], "offsets": [0, 0], "itemsize": 4}
@@ -610,20 +571,6 @@ def test_native_rejects_overlapping_fields():
     apart = np.zeros(2, {"names": ["a", "b"], "formats": [">i4", ">i2"], "offsets": [2, 0], "itemsize": 6})
     apart["a"] = 0x01020304
     assert arrayhub.as_numpy(arrayhub.asarray(apart).native())["a"][0] == 0x01020304
-
-
-def test_library_names_may_be_numpy_strings():
-    a = np.arange(3.0)
-    assert str(arrayhub.explain(a, to=np.str_("numpy"))) == str(arrayhub.explain(a, to="numpy"))
-    assert arrayhub.convert(a, np.str_("numpy")).ctypes.data == a.ctypes.data
-
-
-def test_errors_about_one_dimension_use_the_singular():
-    x = arrayhub.asarray(np.zeros(3))
-    with pytest.raises(IndexError, match="the array has 1 dimension, but 2 were indexed"):
-        x[0, 0]
-    with pytest.raises(ValueError, match="a permutation of the 1 dimension$"):
-        x.transpose(0, 0)
 
 
 FIELDS = np.dtype([("a", "i4"), ("b", "f8", (2, 3)), ("c", [("d", "i2"), ("e", "S3")]), (("title", "t"), "M8[s]")])

@@ -63,19 +63,6 @@ def test_element_type_must_be_in_the_set():
     assert Request().matches(np.zeros(2, "i4"))
 
 
-def test_may_allows_conversions():
-    x = BASE.astype("f4")
-    with pytest.raises(TypeError, match="accepted: float64"):
-        Request("float64").asarray(x)
-    assert Request("float64", may="cast").asarray(x).is_copy
-    assert not Request("float64", may="cast").matches(x)
-    assert Request("float64", may=("cast", "build")).asarray([1, 2]).dtype == "f8"
-    fortran = Request(order="F", may="relayout").asarray(BASE)
-    assert fortran.flags.f_contiguous and fortran.is_copy
-    with pytest.raises(ValueError, match="read-only"):
-        Request(writable=True, may="relayout").asarray(np.frombuffer(bytes(8)))
-
-
 def test_lengths_returns_the_lengths_of_symbolic_dimensions():
     request = Request("n * 3 * m * float64")
     assert request.lengths(request.asarray(np.zeros((4, 3, 5)))) == {"n": 4, "m": 5}

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from children import python
 from dlpack_by_hand import PADDED, Handmade
-from exporters import FAST_PATHS_OFF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy_release import HAS_DLPACK_1
@@ -515,27 +514,6 @@ def test_copies_wait_for_the_work_of_the_producer(sycl, in_order):
         assert (values == 31).all(), turn % len(ways)
 
 
-@pytest.mark.skipif(FAST_PATHS_OFF, reason="without fast paths, arrayhub reads dpnp's dict, which waits for the queue")
-@pytest.mark.parametrize("in_order", [False, True])
-def test_work_of_the_producer_is_pending_when_the_copy_starts(sycl, in_order):
-    """Check that the test above can fail: usually, the queued kernels are still running after an import.
-
-    On a busy machine, the kernels may already be complete, so the test makes several attempts.
-    """
-    pytest.importorskip("dpnp")
-    import dpctl
-
-    queue, early = new_queue(in_order), 0
-    for _ in range(1000):
-        x = under_way(queue)
-        arrayhub.asarray(x)
-        early += queue.submit_barrier().execution_status != dpctl.event_status_type.complete
-        queue.wait()
-        if early == 50:
-            break
-    assert early == 50
-
-
 LATE_WAIT = """
 import ctypes, sys, time
 import dpctl
@@ -727,22 +705,7 @@ def test_out_may_overlap_the_source(data):
     assert (out[:n] == expected).all()
 
 
-def test_method_to_host_accepts_out():
-    a = arrayhub.asarray(np.arange(3.0))
-    out = bytearray(24)
-    assert a.to_host(out=np.frombuffer(out)) is not None
-    assert np.frombuffer(out).tolist() == [0, 1, 2]
-
-
 # ------------------------------------------------------------------------------------------------------------- progress
-
-
-def test_progress_function_is_called_with_bytes_done_and_total(monkeypatch):
-    monkeypatch.setattr(host, "_PIECE", 1000)
-    calls = []
-    arrayhub.to_host(np.zeros(1000), copy=True, progress=lambda done, total: calls.append((done, total)))
-    assert calls[-1] == (8000, 8000) and len(calls) >= 8
-    assert [done for done, _ in calls] == sorted({done for done, _ in calls})
 
 
 @pytest.mark.parametrize("view", [np.s_[:], np.s_[::-2, ::3], np.s_[:, 5]])
@@ -858,41 +821,6 @@ def test_release_during_the_unlocking_of_the_pool_is_not_lost():
     with pool.in_use():
         pool.lanes[0] = []
     assert pool.lanes == {}
-
-
-@pytest.mark.slow
-def test_pool_is_unlocked_if_an_allocation_fails():
-    """The lock is released whichever allocation fails, including the allocation of a tuple.
-
-    `kept` exhausts CPython's free list of tuples, so that a new tuple must be allocated.
-    """
-    pytest.importorskip("_testcapi")
-    python(
-        """
-import _testcapi
-from arrayhub.transfer import pinned
-
-def used(pool):
-    with pool.in_use():
-        pass
-
-def without_memory(pool, start):
-    kept = [(start, k, pool) for k in range(3000)]
-    _testcapi.set_nomemory(start, start + 10_000)
-    try:
-        used(pool)
-    except (MemoryError, SystemError):  # CPython's take_ownership clears a MemoryError
-        pass
-    finally:
-        _testcapi.remove_mem_hooks()
-
-pool = pinned.Pool()
-used(pool)
-for start in range(100):
-    without_memory(pool, start)
-    assert not pool.lock.locked(), start
-"""
-    )
 
 
 def test_host_and_sycl_copies_do_not_hold_memory(sycl):
