@@ -1,7 +1,6 @@
 """asnested: import a nested object with the importer for its type."""
 
 import sys
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,8 +104,7 @@ def asnested(
     1
     """
     if missing is not None:
-        export = partial(asnested, dtype=dtype, device=device)
-        return hooks.nested.with_value(obj, export, missing, copy, "arrayhub")
+        obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub")
     x = _asnested(obj, copy)
     return x if dtype is None and device is None else change(x, dtype, device)
 

@@ -35,7 +35,7 @@ from arrayhub.nested.array import (
 from arrayhub.nested.asnested import refuse_storage
 from arrayhub.nested.concatenate import as_views, concatenate, content_of_rows, gather_rows
 from arrayhub.nested.conform import child_nodes, element_type, identity, rebuild
-from arrayhub.nested.export.shared import dense_or_nested, single_chunk
+from arrayhub.nested.export.shared import import_array, single_chunk
 from arrayhub.nested.from_python import characters, from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
 from arrayhub.nested.opaque import (
@@ -687,7 +687,7 @@ def resolve_missing(obj: Any, missing: Any, masked: bool) -> tuple[Any, Any]:
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
         return _matrix_and_mask(columns_of_frame(obj), len(obj), missing)
-    column = _imported(obj)
+    column = nested_of(import_array(obj, None))
     refuse_storage(obj, column)
     column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
@@ -716,37 +716,42 @@ def _filled_column(column: NestedArray, value: Any) -> Any:
         raise relabel(error, "missing") from None
 
 
-def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str | None = None) -> Any:
-    """Fill missing values of a column, or of each column of a table, and export the result.
+def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy) -> Any:
+    """Fill missing values of a column, or of each column of a table, and export the result as dense arrays.
 
-    Parameters
-    ----------
-    library : str, optional
-        Library that can also represent missing values. By default, the result is a table of dense arrays. For "pandas",
-        the columns of a DataFrame are named by strings in the result, and the caller restores the labels.
+    Raise ValueError if `missing` is "mask".
+    """
+    if _is(missing, "mask"):
+        raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
+    if _is_scalar(obj):
+        return export(resolve_missing(obj, missing, False)[0], copy=copy)
+    filled, copy = _fill_object(obj, _NAN if _is(missing, "nan") else missing, copy)
+    return export(filled, copy=copy)
+
+
+def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[Any, Copy]:
+    """Fill missing values for a library that can represent them. Return the array, and the argument `copy` for it.
+
+    For "pandas", the columns of a DataFrame are named by strings in the result, and the caller restores the labels.
 
     Raises
     ------
     ValueError
-        `missing` is "mask", or is "nan" although `library` can represent missing values.
+        `missing` is "mask" or "nan".
     """
-    if library is None:
-        if _is(missing, "mask"):
-            raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
-        missing = _NAN if _is(missing, "nan") else missing
-        if _is_scalar(obj):
-            return export(resolve_missing(obj, "nan" if missing is _NAN else missing, False)[0], copy=copy)
-    elif _is(missing, "mask") or _is(missing, "nan"):
+    if _is(missing, "mask") or _is(missing, "nan"):
         raise ValueError(
             f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
             " itself; accepted: a value, or None, which keeps missing values"
         )
     if library == "pandas" and is_frame(obj):
         obj, missing = _with_names(obj, missing)
-    filled = _filled_column(_imported(obj), missing)
-    if copy is False and is_on_host(filled):
-        copy = None
-    return export(unwrapped(nested_of(filled)), copy=copy)
+    return _fill_object(obj, missing, copy)
+
+
+def _fill_object(obj: Any, value: Any, copy: Copy) -> tuple[Any, Copy]:
+    filled = _filled_column(nested_of(import_array(obj, None)), value)
+    return unwrapped(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
 
 def _with_names(frame: Any, missing: Any) -> tuple[Any, Any]:
@@ -808,13 +813,9 @@ def _column(column: Any, value: Any) -> NestedArray:
             return nested_of(asarray(column, copy=None))
         except (BufferError, TypeError):
             pass
-    node = _imported(column)
+    node = nested_of(import_array(column, None))
     refuse_storage(column, node)
     return node
-
-
-def _imported(obj: Any) -> NestedArray:
-    return obj if issubclass(type(obj), NestedArray) else nested_of(dense_or_nested(obj, None))
 
 
 def _is_scalar(obj: Any) -> bool:

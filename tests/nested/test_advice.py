@@ -105,7 +105,7 @@ def test_verdict_reasons_state_what_a_copy_does():
     import polars
 
     frame = polars.DataFrame({"a": [1], "b": [2.0]})
-    assert reason(frame) == "a copy stores its columns as one matrix"
+    assert reason(frame).startswith("a copy stores its columns as one matrix")
     assert reason(pa.array([True])) == "a copy unpacks its bits"
     assert reason(pa.chunked_array([[1], [2]])) == "a copy concatenates its chunks"
     assert reason(pa.chunked_array([["a"], ["b"]]), "awkward") == "the array has 2 chunks; accepted: one"

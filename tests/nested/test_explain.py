@@ -24,31 +24,6 @@ def test_explain_lists_libraries_with_nested_arrays(to):
     assert verdicts(np.arange(3.0), to) == {to: "zero-copy"}
 
 
-LONG = "longer than twelve bytes"
-
-
-def works(obj, to, copy):
-    try:
-        ah.convert(obj, to, copy=copy)
-    except (BufferError, TypeError, ValueError):
-        return False
-    return True
-
-
-def test_explain_reports_types_that_polars_changes():
-    pytest.importorskip("polars")
-
-    def reason(obj):
-        (verdict,) = ah.explain(obj, "polars").verdicts
-        assert verdict.verdict == "zero-copy"
-        return verdict.reason
-
-    assert "four-byte offsets" in reason(RAGGED)
-    assert "four-byte offsets" in reason(ah.asnested([{"x": [1, 2]}, {"x": []}]))
-    assert "string views" in reason(pa.array(["a", "b"]))
-    assert reason(pa.array([[1.0], []], pa.large_list(pa.float64()))) == ""
-
-
 def test_explain_describes_nested_arrays():
     found = ah.explain(RAGGED)
     assert found.summary.startswith("4 * option[var * float64], immutable, on cpu")

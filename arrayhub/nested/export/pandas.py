@@ -1,7 +1,6 @@
 """Export to pandas: `as_pandas`."""
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, needed
-from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
@@ -55,10 +53,8 @@ def as_pandas(
         As in `as_arrow`. Times in other units than seconds, milliseconds, microseconds and nanoseconds require a copy,
         because pandas does not support other units. String views, as in polars, are copied to strings with offsets at
         any depth, and list views are converted to lists.
-    dtype, device : optional
-        As in `arrayhub.as_numpy`.
-    missing : value, optional
-        Replaces missing values, in a copy. None keeps missing values.
+    dtype, device, missing : optional
+        As in `as_arrow`.
 
     Returns
     -------
@@ -69,14 +65,8 @@ def as_pandas(
 
     Raises
     ------
-    BufferError
-        pandas does not support the element type or the device, or a copy is needed and `copy` does not permit it.
-    TypeError
-        `obj` is not an array, or `missing` has another type than the elements.
-    ValueError
-        `missing` is "nan" or "mask", or a row is missing and `missing` is not a list.
-    OverflowError
-        `missing` is out of the range of the element type.
+    BufferError, TypeError, ValueError, OverflowError
+        As in `as_arrow`.
     ImportError
         pandas is not installed.
 
@@ -90,19 +80,16 @@ def as_pandas(
     """
     pandas = needed("pandas", "to create its arrays")
     name = name_of(obj)
-    if missing is not None:
-        export_filled = partial(as_pandas, dtype=dtype, device=device)
-        made = hooks.nested.with_value(without_index(obj), export_filled, missing, copy, "pandas")
-        if isinstance(obj, (pandas.Series, pandas.DataFrame)):
-            made.index = obj.index
-        if isinstance(obj, pandas.DataFrame):
-            made.columns = obj.columns
-    else:
-        column = _of_pandas(pandas, obj)
-        if column is not None and (device is None or Device(device) == CPU):
-            column = column if dtype is None else column.astype(requested_dtype(dtype))
-            return column.copy() if check_copy(copy, "as_pandas") else column
-        made = export("as_pandas", partial(_to_pandas, obj=obj), obj, copy, dtype, device)
+    column = _of_pandas(pandas, obj) if missing is None else None
+    if column is not None and (device is None or Device(device) == CPU):
+        column = column if dtype is None else column.astype(requested_dtype(dtype))
+        return column.copy() if check_copy(copy, "as_pandas") else column
+    values = obj if missing is None else without_index(obj)
+    made = export("as_pandas", _to_pandas, values, copy, dtype, device, missing)
+    if missing is not None and isinstance(obj, (pandas.Series, pandas.DataFrame)):
+        made.index = obj.index
+    if missing is not None and isinstance(obj, pandas.DataFrame):
+        made.columns = obj.columns
     if name is not None and isinstance(made, pandas.Series):
         made.name = name
     return made

@@ -2,14 +2,12 @@
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
-from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.convert.containers import without_index
@@ -50,12 +48,8 @@ def as_polars(
     ----------
     obj : object
         Any object that `asnested` accepts, including dense arrays.
-    copy : {False, None, True}, optional
+    copy, dtype, device, missing : optional
         As in `as_arrow`.
-    dtype, device : optional
-        As in `arrayhub.as_numpy`.
-    missing : value, optional
-        Replaces missing values, in a copy. None keeps missing values.
 
     Returns
     -------
@@ -64,14 +58,8 @@ def as_polars(
 
     Raises
     ------
-    BufferError
-        polars does not support the element type or the device, or a copy is needed and `copy` does not permit it.
-    TypeError
-        `obj` is not an array, or `missing` has another type than the elements.
-    ValueError
-        `missing` is "nan" or "mask", or a row is missing and `missing` is not a list.
-    OverflowError
-        `missing` is out of the range of the element type.
+    BufferError, TypeError, ValueError, OverflowError
+        As in `as_arrow`.
     ImportError
         polars is not installed.
 
@@ -86,15 +74,11 @@ def as_polars(
     is_own = isinstance(obj, (polars.Series, polars.DataFrame))
     if is_own and dtype is None and device is None and missing is None and not check_copy(copy, "as_polars"):
         return obj
-    if missing is not None:
-        export_filled = partial(as_polars, dtype=dtype, device=device)
-        made = hooks.nested.with_value(without_index(obj), export_filled, missing, copy, "polars")
-    else:
-        made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device)
+    made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device, missing)
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
 
 
-def _to_polars(array: Any, copied: bool) -> Any:
+def _to_polars(array: Any, copied: bool, obj: Any) -> Any:
     """Return a ``polars.Series`` with the chunks of `array`, or a ``polars.DataFrame`` of records."""
     polars = needed("polars", "to create its arrays")
     array = on_host(with_days(array) if copied else array, "polars")
