@@ -59,11 +59,11 @@ from arrayhub.nested import matrix
 from arrayhub.nested.array import NestedArray
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
-from arrayhub.nested.conform import child_nodes, is_days
+from arrayhub.nested.conform import is_days
 from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
-from arrayhub.nested.to_device import offsets_on_host
+from arrayhub.nested.to_device import child_nodes, offsets_on_host
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray

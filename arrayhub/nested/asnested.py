@@ -363,7 +363,11 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return column
     if issubclass(cls, VALUES):
         forbidden(copy, "asnested", "values do not have memory to view")
-    array = _with_a_dimension(asarray(obj, copy=False if copy is VIEW else copy))
+    array = asarray(obj, copy=False if copy is VIEW else copy)
+    if array.ndim == 0:
+        raise TypeError(
+            f"asnested: {show(array)} has 0 dimensions; accepted: one or more. Use arrayhub.asarray(x).reshape(-1)"
+        )
     if (array.dtype.kind in "SU" or array.dtype.names is not None) and is_host_readable(array):
         return from_numpy(as_numpy(array), copy)
     return nested_of(array)
@@ -409,11 +413,3 @@ def _array_of(pyarrow: Any, scalar: Any) -> Any:
     stored = None if scalar.value is None else scalar.value.as_py()
     storage = pyarrow.array([stored], scalar.type.storage_type)
     return pyarrow.ExtensionArray.from_storage(scalar.type, storage)
-
-
-def _with_a_dimension(array: Any) -> Any:
-    if array.ndim == 0:
-        raise TypeError(
-            f"asnested: {show(array)} has 0 dimensions; accepted: one or more. Use arrayhub.asarray(x).reshape(-1)"
-        )
-    return array

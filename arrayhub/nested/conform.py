@@ -1,7 +1,6 @@
 """Convert NestedArrays to the layout that a consumer expects: int64 offsets, string views, date32."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,34 +30,7 @@ from arrayhub.nested.array import (
 from arrayhub.nested.logical_types import decimal_type
 from arrayhub.nested.matrix import index_columns
 from arrayhub.nested.opaque import can_decode, decode, is_list_view, is_run_end
-from arrayhub.nested.to_device import offsets_on_host
-
-
-def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
-    """Return a new node with `change` applied to the content of `node`, or to each of its children or chunks.
-
-    `others` are new values of other parts, such as ``offsets``. The new node shares all remaining parts.
-    """
-    if kind_of(node).chunks:
-        return make("chunked", len(node), parts=tuple(map(change, node.chunks)))
-    facts: dict[str, Any] = {
-        "validity": node.validity,
-        "bit": node.validity_offset,
-        "width": node.width,
-        "meaning": node.meaning,
-        "skip": node.run_offset,
-        **field_facts(node),
-    }
-    facts |= {name: getattr(node, name) for name in kind_of(node).structure}
-    if kind_of(node).named:
-        facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
-    else:
-        facts["content"] = change(node.content)
-    if kind_of(node).opaque:
-        facts["buffers"] = node.buffers
-    if kind_of(node).views:
-        facts["parts"] = node.buffers
-    return make(node.kind, len(node), **(facts | others))
+from arrayhub.nested.to_device import child_nodes, identity, offsets_on_host, rebuild
 
 
 def change(x: NestedArray, dtype: Any, device: Any) -> NestedArray:
@@ -103,11 +75,6 @@ def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
 
 def _cast_error(type_: Any, dtype: np.dtype[Any]) -> TypeError:
     return TypeError(f"dtype: the elements are of type {type_}, and dtype is {dtype}; accepted: numbers and times")
-
-
-def identity(content: Any) -> Any:
-    """Return the content itself, for `rebuild` and `moved`."""
-    return content
 
 
 def _wide(offsets: Any) -> Any:
@@ -216,14 +183,6 @@ def has_views(node: Any) -> bool:
         return False
     kind = kind_of(node)
     return kind.views or (kind.opaque and is_list_view(node)) or any(map(has_views, child_nodes(node)))
-
-
-def child_nodes(node: NestedArray) -> tuple[Any, ...]:
-    """Return the chunks, fields, children or content of a node. Each is a USMArray or a NestedArray."""
-    kind = kind_of(node)
-    if kind.chunks or kind.named:
-        return node.chunks if kind.chunks else node.children
-    return (node.content,)
 
 
 def for_pandas(node: Any) -> Any:

@@ -33,8 +33,8 @@ from arrayhub.nested.array import (
     unwrapped,
 )
 from arrayhub.nested.asnested import refuse_storage
-from arrayhub.nested.concatenate import as_views, concatenate, content_of_rows, gather_rows
-from arrayhub.nested.conform import child_nodes, element_type, identity, rebuild
+from arrayhub.nested.concatenate import as_views, concatenate, content_of_rows, gather_rows, select
+from arrayhub.nested.conform import element_type
 from arrayhub.nested.export.shared import import_array, single_chunk
 from arrayhub.nested.from_python import characters, from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
@@ -50,7 +50,7 @@ from arrayhub.nested.opaque import (
     null_mask,
     replace,
 )
-from arrayhub.nested.to_device import offsets_on_host
+from arrayhub.nested.to_device import child_nodes, identity, offsets_on_host, rebuild
 
 _NAN = object()  # marker for ``missing="nan"``, which fills with NaN or NaT, depending on the type
 _NUMBERS_AND_TIMES = (numbers.Number, datetime.date, datetime.time, datetime.timedelta)
@@ -533,7 +533,7 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
     valid = ~_null_mask(content)
     if not valid.all():
         indices = np.where(mask, 0, (np.cumsum(valid) - 1)[np.where(mask, 0, indices)]).astype(indices.dtype)
-        content = _selected(content, valid)
+        content = select(content, valid)
     if mask.any():
         indices = indices.copy()
         indices[mask] = _index_of(value, content.to_list(), name)
@@ -551,13 +551,6 @@ def _index_of(value: Any, categories: list[Any], name: str) -> int:
         such = f", such as {show(categories[:3])}" if categories else ", which does not have categories"
         raise ValueRefusal("fill_null", f"value is {_shown(value)}; accepted: a category of {name}{such}")
     return categories.index(value)
-
-
-def _selected(node: NestedArray, mask: Any) -> NestedArray:
-    """Return a copy of the elements of a node for which `mask` is True."""
-    cuts = np.flatnonzero(np.diff(mask, prepend=False, append=False)).tolist()
-    parts = [part(node, start, stop) for start, stop in zip(cuts[::2], cuts[1::2], strict=True)]
-    return concatenate(parts or [part(node, 0, 0)])
 
 
 def _filled_rows(node: NestedArray, mask: Any, row: Any, name: str) -> Any:

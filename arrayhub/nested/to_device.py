@@ -1,4 +1,4 @@
-"""Copy NestedArrays to another device.
+"""Walk through the arrays of a NestedArray, and copy NestedArrays to another device.
 
 Only elements that the array references are copied. For a slice, the content of rows outside the slice is not copied.
 The children of opaque nodes, such as the values of runs, are copied in full.
@@ -39,6 +39,46 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
     return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(device))
 
 
+def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
+    """Return a new node with `change` applied to the content of `node`, or to each of its children or chunks.
+
+    `others` are new values of other parts, such as ``offsets``. The new node shares all remaining parts.
+    """
+    if kind_of(node).chunks:
+        return make("chunked", len(node), parts=tuple(map(change, node.chunks)))
+    facts: dict[str, Any] = {
+        "validity": node.validity,
+        "bit": node.validity_offset,
+        "width": node.width,
+        "meaning": node.meaning,
+        "skip": node.run_offset,
+        **field_facts(node),
+    }
+    facts |= {name: getattr(node, name) for name in kind_of(node).structure}
+    if kind_of(node).named:
+        facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
+    else:
+        facts["content"] = change(node.content)
+    if kind_of(node).opaque:
+        facts["buffers"] = node.buffers
+    if kind_of(node).views:
+        facts["parts"] = node.buffers
+    return make(node.kind, len(node), **(facts | others))
+
+
+def child_nodes(node: NestedArray) -> tuple[Any, ...]:
+    """Return the chunks, fields, children or content of a node. Each is a USMArray or a NestedArray."""
+    kind = kind_of(node)
+    if kind.chunks or kind.named:
+        return node.chunks if kind.chunks else node.children
+    return (node.content,)
+
+
+def identity(content: Any) -> Any:
+    """Return the content itself, for `rebuild` and `moved`."""
+    return content
+
+
 def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None) -> Any:
     """Apply `move` to the referenced part of each array of a node, and return a node of the results.
 
@@ -47,34 +87,20 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
     if not isinstance(node, NestedArray):
         return move(node)
     kind = kind_of(node)
-    if kind.chunks:
-        return make("chunked", len(node), parts=_moved_parts(node.chunks, move, views))
     if kind.views:
         return moved(with_offsets(node), move) if views is None else views(node)
-    validity, bit = _aligned_bitmap(node)
-    facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": bit, **field_facts(node)}
-    if validity is not None:
-        facts["validity"] = move(validity)
+    others: dict[str, Any] = {}
+    if not kind.chunks:
+        validity, bit = _aligned_bitmap(node)
+        others = {"validity": validity if validity is None else move(validity), "bit": bit}
     if kind.ends:
-        facts |= _moved_rows(node, move, views)
-    elif kind.opaque:
-        facts |= {"names": node.field_names, "parts": _moved_parts(node.children, move, views)}
-        facts |= {"buffers": tuple(map(move, node.buffers)), "skip": node.run_offset}
-    elif kind.fields:
-        facts |= {"names": node.field_names, "parts": _moved_parts(node.children, move, views)}
-    else:
-        facts["content"] = moved(node.content, move, views)
-        if kind.indices:
-            facts["indices"] = move(node.indices)
-    return make(node.kind, len(node), **facts)
-
-
-def _moved_parts(nodes: tuple[Any, ...], move: Callable[[Any], Any], views: Any) -> tuple[Any, ...]:
-    # Not a generator, because CPython 3.11 leaks the arguments of a generator if it cannot allocate the closure.
-    parts = []
-    for node in nodes:
-        parts.append(moved(node, move, views))
-    return tuple(parts)
+        others |= _moved_rows(node, move, views)
+        return rebuild(node, identity, **others)
+    if kind.opaque:
+        others["buffers"] = tuple(map(move, node.buffers))
+    if kind.indices:
+        others["indices"] = move(node.indices)
+    return rebuild(node, lambda part: moved(part, move, views), **others)
 
 
 def _aligned_bitmap(node: NestedArray) -> tuple[Any, int]:

@@ -104,10 +104,11 @@ def test_explain_reports_copies_of_strings_and_ranges():
 
 
 def test_error_for_0d_arrays_suggests_reshape():
-    for obj in (np.array(1), ah.asarray(np.array(1))):
-        with pytest.raises(TypeError, match=r"x\)?\.reshape\(-1\)"):
-            ah.as_arrow(obj, copy=True)
-        assert ah.as_arrow(obj.reshape(-1), copy=True).to_pylist() == [1]
+    for obj in (np.array(1), ah.asarray(np.array(1)), 1, np.float32(1)):
+        for export in (ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward):
+            with pytest.raises(TypeError, match=r"x\)?\.reshape\(-1\)"):
+                export(obj, copy=True)
+    assert ah.as_arrow(np.array(1).reshape(-1), copy=True).to_pylist() == [1]
 
 
 @pytest.mark.parametrize("values", [[[1], [2, 3, None]], ["a", None], [{"a": 1, "b": None}]], ids=str)

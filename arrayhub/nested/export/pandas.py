@@ -21,11 +21,12 @@ from arrayhub.nested.array import (
     unwrapped,
 )
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
-from arrayhub.nested.conform import child_nodes, for_pandas
+from arrayhub.nested.conform import for_pandas
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.export.shared import LIST_VIEWS, export, on_host
 from arrayhub.nested.opaque import is_list_view
+from arrayhub.nested.to_device import child_nodes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,11 +16,12 @@ from arrayhub.nested.array import (
     nested_of,
 )
 from arrayhub.nested.asnested import name_of
-from arrayhub.nested.conform import check_for_polars, child_nodes, for_polars, with_days
+from arrayhub.nested.conform import check_for_polars, for_polars, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import need_arrow
 from arrayhub.nested.export.shared import LIST_VIEWS, export, on_host
 from arrayhub.nested.opaque import is_list_view, is_run_end
+from arrayhub.nested.to_device import child_nodes
 
 if TYPE_CHECKING:
     import polars as pl
