@@ -38,55 +38,6 @@ ARRAYS = {
     "runs of nulls": lambda: runs(values=pa.nulls(3)),
     "runs of decimals": lambda: runs(values=pa.array([D("1.25"), None, D("0")])),
 }
-SLICES = {"": slice(None), ", slice": slice(1, None), ", without elements": slice(0, 0), ", end": slice(2, 2)}
-
-
-@pytest.mark.parametrize("part", SLICES)
-@pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_survive_a_round_trip(name, part):
-    source = ARRAYS[name]()[SLICES[part]]
-    x = ah.asnested(source)
-    values = source.to_pylist()
-    assert x.kind == "opaque" and len(x) == len(source)
-    assert x.to_list() == values
-    assert [item.tolist() if isinstance(item, ah.USMArray) else item for item in x] == values
-    assert x.is_null().tolist() == [value is None for value in values]
-    assert ah.datashape.parse(str(x.type)) == x.type
-    for y in (x, pickle.loads(pickle.dumps(x)), ah.asnested(x, copy=True), ah.asnested(source, copy=True)):
-        back = pa.array(y)
-        back.validate(full=True)
-        assert back.type == source.type and back.equals(source)
-    assert repr(x) and ah.check(x) == [] and ah.debug_repr(x) and "<pre" in x._repr_html_()
-
-
-@pytest.mark.parametrize("part", SLICES)
-@pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_inside_records_and_lists_survive_a_round_trip(name, part):
-    inner = ARRAYS[name]()
-    count = len(inner)
-    mask = pa.array([k == 1 for k in range(count)], pa.bool_())
-    sources = [
-        pa.StructArray.from_arrays([inner, pa.array(range(count), pa.int64())], ["u", "k"]),
-        pa.StructArray.from_arrays([inner], ["u"], mask=mask),
-        pa.ListArray.from_arrays(pa.array([0, 1, 1, count], pa.int32()), inner),
-        pa.FixedSizeListArray.from_arrays(inner.slice(0, count // 2 * 2), count // 2 or 1),
-        pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), inner),
-    ]
-    for source in sources:
-        source = source[SLICES[part]]
-        back = pa.array(ah.asnested(source))
-        back.validate(full=True)
-        assert back.type == source.type and back.to_pylist() == source.to_pylist()
-        assert ah.asnested(source).to_list() == source.to_pylist()
-
-
-@pytest.mark.parametrize("name", ARRAYS)
-def test_chunks_are_concatenated(name):
-    source = ARRAYS[name]()
-    chunks = [source, source[:0], source[1:]]
-    back = pa.array(ah.asnested(pa.chunked_array(chunks), copy=True))
-    back.validate(full=True)
-    assert back.type == source.type and back.to_pylist() == source.to_pylist() + source[1:].to_pylist()
 
 
 def test_decimals_and_runs_share_their_memory():
