@@ -5,7 +5,6 @@ import gc
 import re
 import weakref
 
-import arro3.core as arro3
 import awkward as ak
 import ml_dtypes
 import nanoarrow as na
@@ -22,12 +21,11 @@ from optional import optional
 from producers import lives
 
 import arrayhub as ah
-from arrayhub.nested import conform, from_awkward, to_device
+from arrayhub.nested import conform, to_device
 from arrayhub.nested.array import nested_of
 
 duckdb = optional("duckdb")
 
-JAGGED = torch.jagged
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
 WORDS = ["This", "is", None, "a string of more than twelve bytes", "é"]
 
@@ -124,29 +122,6 @@ def test_polars_shares_strings_as_string_views():
     assert x.buffers[0].ptr == source.buffers()[2].address
 
 
-PRODUCERS = {
-    "pyarrow": lambda: pa.array(RAGGED),
-    "pyarrow chunked": lambda: pa.chunked_array([RAGGED]),
-    "polars": lambda: pl.Series(RAGGED),
-    "pandas": lambda: pd.Series(RAGGED, dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
-    "nanoarrow": lambda: na.Array(pa.array(RAGGED)),
-    "arro3": lambda: arro3.Array.from_arrow(pa.array(RAGGED)),
-    "awkward": lambda: ak.Array(RAGGED),
-    "torch": lambda: torch.nested.nested_tensor([torch.tensor(r, dtype=torch.float64) for r in RAGGED], layout=JAGGED),
-    "lists": lambda: RAGGED,
-    "lists of ndarrays": lambda: [np.array(row) for row in RAGGED],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", PRODUCERS)
-def test_arrays_of_every_producer_are_imported(name):
-    x = ah.asnested(PRODUCERS[name]())
-    gc.collect()
-    assert x.to_list() == RAGGED
-    assert str(x.type) == "4 * var * float64"
-    assert [None if row is None else ah.as_numpy(row).tolist() for row in x] == RAGGED
-
-
 FRAMES = {
     "pyarrow table": lambda: pa.table({"n": [1, 2], "s": ["a", None]}),
     "pyarrow batch": lambda: pa.record_batch({"n": [1, 2], "s": ["a", None]}),
@@ -168,15 +143,6 @@ def test_frames_of_every_library_are_imported_as_records(name):
     assert x["s"].to_list() == ["a", None]
     assert x[1]["s"] is None
     assert duckdb.sql("select * from x").fetchall() == [(1, "a"), (2, None)]
-
-
-def test_records_are_exported_as_frames():
-    x = ah.asnested(pa.table({"n": [1, 2], "s": ["a", "b"]}))
-    frame = ah.as_pandas(x)
-    assert frame["s"].tolist() == ["a", "b"]
-    assert ah.as_polars(x).columns == ["n", "s"]
-    assert ah.convert(x, "polars").to_dicts() == x.to_list()
-    assert ah.convert(x, "arrow").to_pylist() == x.to_list()
 
 
 def test_strings_of_the_dynd_example_are_stored_in_14_bytes():
@@ -233,13 +199,6 @@ def test_list_views_out_of_order_are_read_and_exported():
     ah.as_arrow(x, copy=True).validate(full=True)
 
 
-def test_missing_records_are_missing_in_their_fields():
-    source = pa.StructArray.from_arrays([pa.array([1, 2, None])], ["x"], mask=pa.array([False, True, False]))
-    x = ah.asnested(source)
-    assert x.to_list() == [{"x": 1}, None, {"x": None}]
-    assert x["x"].to_list() == [1, None, None]
-
-
 @pytest.mark.parametrize("start", [0, 1])
 def test_exported_records_with_missing_ones_stay_missing(start):
     """Missing records are exported as a Series, because a DataFrame cannot represent missing rows."""
@@ -250,15 +209,6 @@ def test_exported_records_with_missing_ones_stay_missing(start):
         assert ah.asnested(taken).to_list() == source.to_pylist()
     whole = source[-1:]
     assert ah.as_polars(whole).to_dicts() == ah.as_pandas(whole).to_dict("records") == [{"a": None}]
-
-
-def test_with_bits_combines_both_validity_bitmaps():
-    inner, outer = ah.asnested([1, None, 3, 4])[1:], ah.asnested([None, 5, 6])
-    covered = from_awkward._with_bits(inner, 3, outer.validity)
-    assert covered.to_list() == [None, 3, 4]
-    assert from_awkward._with_bits(inner, 3, None).to_list() == [None, 3, 4]
-    bits = ah.asnested(pa.array([True, None, False, True]))[1:]
-    assert from_awkward._with_bits(bits, 3, ah.asnested([5, None, 6]).validity).to_list() == [None, None, True]
 
 
 def test_field_shares_the_validity_bitmap_of_its_records():
@@ -382,27 +332,6 @@ def test_error_for_records_names_the_field_that_numpy_cannot_store():
     assert [row.tolist() for row in eval(raised.value.call, {"arrayhub": ah, "x": lists})] == [[1], []]
 
 
-@pytest.mark.parametrize(
-    ("make", "storage"),
-    [
-        (lambda: pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"u" * 16], pa.binary(16))), pa.binary(16)),
-        (
-            lambda: pa.ExtensionArray.from_storage(pa.opaque(pa.int32(), "t", "v"), pa.array([1], pa.int32())),
-            pa.int32(),
-        ),
-        (lambda: pd.Series(pd.period_range("2020", periods=1, freq="D")), pa.int64()),
-        (lambda: pd.Series(pd.interval_range(0, 1)), pa.struct([("left", pa.int64()), ("right", pa.int64())])),
-    ],
-    ids=["uuid", "opaque", "period", "interval"],
-)
-def test_extension_types_survive_a_round_trip_but_asarray_drops_them(make, storage):
-    source = make()
-    assert ah.as_arrow(source).type == ah.as_arrow(ah.asnested(source)).type == pa.array(source).type
-    assert pa.array(ah.asnested(source), type=storage).type == storage
-    if isinstance(source, pa.Array):  # asarray rejects periods and intervals, because their meaning would be lost
-        assert pa.array(ah.asarray(source)).type == storage
-
-
 EXTENSIONS = {
     "periods": (
         lambda: pd.Series(pd.period_range("2020", periods=2, freq="M")),
@@ -491,15 +420,6 @@ def test_asnested_accepts_arrays_that_arrow_lacks():
     """asnested accepts strided arrays and complex numbers, which Arrow cannot represent."""
     for source in (np.arange(10)[::2], np.arange(3) + 1j, np.arange(6.0).reshape(2, 3).T):
         assert ah.asnested(ah.asarray(source)).to_list() == source.tolist()
-
-
-def test_chunks_are_kept_or_concatenated_by_a_copy():
-    source = pa.chunked_array([[[1], [2]], [[3, 4]]])
-    chunks = ah.asnested(source)
-    assert [chunk.to_list() for chunk in chunks.chunks] == [[[1], [2]], [[3, 4]]]
-    assert ah.asnested(source, copy=True).to_list() == [[1], [2], [3, 4]]
-    assert ah.asnested(pa.chunked_array([], pa.list_(pa.string()))).to_list() == []
-    assert ah.asnested(pa.table({"a": pa.chunked_array([], pa.int8())})).to_list() == []
 
 
 def test_numpy_strings_are_imported_and_exported():
@@ -682,21 +602,6 @@ def test_rows_of_bfloat16_are_imported_and_exported():
     assert ah.as_torch(x, copy=True).dtype == torch.bfloat16
 
 
-def test_errors_of_as_numpy_suggest_calls_that_work():
-    x = ah.asnested(RAGGED)
-    with pytest.raises(
-        ah.Refusal, match=r"^numpy: row 1 has .* elements, and row 0 has .*; accepted: equal lengths"
-    ) as raised:
-        ah.as_numpy(x)
-    assert [row.tolist() for row in called(raised.value, x)] == RAGGED
-    assert ah.as_awkward(x).to_list() == x.to_list() == RAGGED
-    bits = ah.asnested(pa.array([True, False]))
-    with pytest.raises(ah.Refusal, match="^numpy: eight booleans share a byte") as raised:
-        ah.as_numpy(bits)
-    assert called(raised.value, bits).tolist() == [True, False]
-    assert ah.as_numpy(bits, copy=True).tolist() == [True, False]
-
-
 def test_fixed_size_bytes_are_exported_to_awkward():
     pytest.importorskip("awkward")
     rows = pa.array([b"abcde", None, b"vwxyz"], pa.binary(5))
@@ -833,17 +738,6 @@ def test_index_without_an_arrow_type_is_rejected():
         ah.asnested(pd.arrays.SparseArray([0, 1]))
     with pytest.raises(TypeError, match="get_level_values"):
         ah.asnested(pd.MultiIndex.from_tuples([(1, "a")]))
-
-
-def test_errors_of_asarray_suggest_asnested():
-    jagged = torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)], layout=JAGGED)
-    strings = np.array(["a"], np.dtypes.StringDType())
-    columns = (pa.array(["a"]), pl.Series(["a"]), ak.Array([[1], [2, 3]]))
-    for source in (*columns, jagged, [[1], [2, 3]], strings):
-        with pytest.raises((BufferError, TypeError), match="asnested"):
-            ah.asarray(source)
-    with pytest.raises(BufferError, match=r"call x\.to_list\(\), or x\.to_dense\(\)"):
-        ah.asarray(ah.asnested(RAGGED))
 
 
 def test_xarray_arrays_are_imported_as_dense_arrays():
@@ -1077,13 +971,6 @@ def test_copies_of_list_views_out_of_order_are_dense(name):
         assert raised.value.subject == subject
 
 
-def test_copies_of_list_views_out_of_order_report_different_lengths():
-    starts, sizes = pa.array([2, 0, 0], pa.int32()), pa.array([2, 2, 1], pa.int32())
-    x = ah.asnested(pa.ListViewArray.from_arrays(starts, sizes, pa.array([1, 2, 3, 4])))
-    with pytest.raises(ValueError, match="row 2 has 1 elements, and row 0 has 2; accepted: equal lengths"):
-        x.to_dense(copy=True)
-
-
 def test_maps_are_imported_as_lists_of_records():
     source = pa.array([[("a", 1), ("b", None)], None, []], pa.map_(pa.string(), pa.int64()))
     x = ah.asnested(source)
@@ -1118,15 +1005,6 @@ def test_polars_columns_of_python_objects_are_rejected(make, take):
     with pytest.raises(TypeError, match=f"{type(source).__name__} exports addresses of Python objects") as raised:
         take(source)
     assert len(called(raised.value, source)) == len(source)
-
-
-def test_reversed_arrays_require_a_copy():
-    for take in (ah.as_arrow, ah.as_polars):
-        with pytest.raises(BufferError, match="not compact.*copy=True"):
-            take(np.arange(6)[::-1])
-        assert list(take(np.arange(6)[::-1], copy=True)) == [
-            *map(pa.scalar if take is ah.as_arrow else int, range(5, -1, -1))
-        ]
 
 
 DAYS = [datetime.date(2020, 1, 1), datetime.date(1950, 12, 31)]
@@ -1196,15 +1074,6 @@ def test_errors_for_times_without_an_arrow_unit_suggest_a_call():
         assert called(raised.value, array).to_pylist() == ah.as_arrow(array.astype(f"{unit[0]}8[s]")).to_pylist()
     with pytest.raises(BufferError, match=r"day 4000000000 .*x\.astype\('M8\[s\]'\)"):
         ah.as_arrow(np.array([1, 4_000_000_000]).view("M8[D]"), copy=True)
-
-
-@pytest.mark.parametrize("kind", [pa.timestamp("us", "Europe/Zurich"), pa.time32("s"), pa.time64("ns")], ids=str)
-def test_times_that_other_libraries_lack_are_rejected(kind):
-    x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))
-    for take in (ah.as_awkward, lambda x: ah.as_numpy(x, copy=True), lambda x: x.to_dense(copy=True), ah.as_torch):
-        with pytest.raises(ah.Refusal, match=re.escape(str(x.type)[4:])) as raised:
-            take(x)
-        assert len(called(raised.value, x)) == 2
 
 
 @pytest.mark.parametrize(

@@ -130,20 +130,6 @@ def test_slice_within_one_chunk_is_a_view():
         assert ah.asarray(chunk).ptr == ah.as_awkward(part).layout.data.ctypes.data == address
 
 
-def test_chunked_table_is_copied_as_a_matrix():
-    table = pa.concat_tables([pa.table({"a": [1, 2], "b": [0.5, 1.5]}), pa.table({"a": [3], "b": [2.5]})])
-    assert ah.asnested(table).to_dense(copy=True).tolist() == [[1, 0.5], [2, 1.5], [3, 2.5]]
-    assert ah.as_torch(ah.asnested(table), copy=True).shape == ah.asarray(table, copy=True).shape == (3, 2)
-
-
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_missing_values_of_all_chunks_are_replaced(form):
-    obj = form(pa.chunked_array([[1, None], [3]]))
-    assert ah.as_numpy(obj, missing=0).tolist() == ah.as_torch(obj, missing=0).tolist() == [1, 0, 3]
-    assert np.isnan(ah.as_numpy(obj, missing="nan")).tolist() == [False, True, False]
-    assert ah.as_numpy(obj, missing="mask").tolist() == [1, None, 3]
-
-
 def test_fill_null_returns_one_array():
     assert isinstance(ah.asnested(pa.chunked_array([[1, None], [3]])).fill_null(0), ah.USMArray)
     filled = ah.asnested(LISTS).fill_null([])

@@ -97,26 +97,6 @@ def test_exports_work_or_raise_an_error_that_suggests_a_call(name):
         ah.as_numpy(x)
 
 
-def test_calls_suggested_by_errors_work():
-    x = ah.asnested(ARRAYS["decimal256"]())
-    assert ah.as_polars(ah.as_arrow(x).cast(pa.float64()))[0] == 1.25
-    lists = ah.asnested(runs(values=pa.array([[1], None, []])))
-    assert ah.as_polars(lists).to_list() == [[1], [1], None, None, None, []]
-    child = pa.array([1.5])
-    unions = ah.asnested(runs([2], pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [child])))
-    with pytest.raises(ah.Refusal, match=r"unions such as union\[float64\] are not supported") as raised:
-        ah.as_polars(unions)
-    assert len(eval(raised.value.call, {"arrayhub": ah, "x": unions})) == 2
-    assert unions.to_list() == [1.5, 1.5]
-    assert ah.as_numpy(ah.asnested(runs(values=pa.array([1, 2, 3]))), copy=True).tolist() == [1, 1, 2, 2, 2, 3]
-    assert ah.asnested(runs()).fill_null(0.5).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5, 3.0]
-    assert ah.asnested(pa.nulls(2)).fill_null(7).tolist() == [7, 7]
-    with pytest.raises(BufferError, match=r"run_end_decode\(x\)\. Call arrayhub\.asnested\(x\)"):
-        ah.asarray(runs(values=pa.array([1, 2, 3])))
-    with pytest.raises(BufferError, match=r"has nulls but no values.*asnested\(x\)"):
-        ah.asarray(pa.nulls(2))
-
-
 def test_null_fields_of_missing_records_stay_null():
     record = pa.StructArray.from_arrays([pa.nulls(3)], ["u"], mask=pa.array([False, True, False]))
     x = ah.asnested(record)["u"]

@@ -57,39 +57,6 @@ def test_explain_reports_the_protocol_that_is_used(library):
         assert explained.offers == (taken,)
 
 
-CHUNKS = pa.chunked_array([[1], [2]])
-OBJECTS = [
-    CHUNKS,
-    pa.array(["a"]),
-    pa.table({"a": [1]}),
-    pa.array([True, False]),
-    pa.array([[1], [2, 3]]),
-    ["a"],
-    [[1], [2, 3]],
-]
-
-
-@pytest.mark.parametrize("to", ["numpy", "torch", "arrow", "polars", "pandas", "awkward"])
-@pytest.mark.parametrize("number", range(len(OBJECTS)))
-def test_verdicts_agree_with_convert(number, to):
-    obj = OBJECTS[number]
-    (verdict,) = ah.explain(obj, to).verdicts
-    if verdict.verdict == "zero-copy":
-        ah.convert(obj, to)
-    elif verdict.verdict == "copy=True":
-        ah.convert(obj, to, copy=True)
-    else:
-        with pytest.raises((BufferError, TypeError)):
-            ah.convert(obj, to)
-        with pytest.raises((BufferError, TypeError)):
-            ah.convert(obj, to, copy=True)
-    encoded = isinstance(obj, list) or to == "awkward"  # these copies do not depend on `copy`
-    if verdict.verdict == "copy=True" and not encoded:
-        with pytest.raises(BufferError):
-            ah.convert(obj, to, copy=False)
-    assert ("asnested(x" in verdict.call) == (verdict.verdict == "cannot")
-
-
 def test_explain_reports_copies_of_strings_and_ranges():
     explained = ah.explain(np.array(["a", "b"], np.dtypes.StringDType()))
     assert explained.summary == "2 * string, which is copied"

@@ -227,15 +227,6 @@ def test_pandas_index_is_not_a_column(index):
     assert ah.asnested(table).to_dense(copy=True).tolist() == [[3], [4]]
 
 
-def test_column_that_became_the_index_is_not_exported():
-    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]}).set_index("a")
-    assert (
-        ah.asarray(frame, copy=True).tolist()
-        == ah.asarray(pa.Table.from_pandas(frame), copy=True).tolist()
-        == [[3], [4]]
-    )
-
-
 @pytest.mark.parametrize("metadata", [b"", b"[", b"3", b'{"index_columns": 3}', b'{"index_columns": [["a"]]}', b"\xff"])
 def test_invalid_pandas_metadata_is_ignored(metadata):
     table = pa.table({"a": [1, 2]}).replace_schema_metadata({b"pandas": metadata})
@@ -281,15 +272,6 @@ def test_missing_values_of_tables_are_replaced_or_masked(table):
     assert mask.tolist() == [[False, True], [True, False]] and values[~mask].tolist() == [1.0, 2.5]
 
 
-@each(GAPS)
-def test_error_for_an_unsuitable_missing_argument_names_the_column(table):
-    with pytest.raises(TypeError, match="column 'a'"):
-        ah.as_torch(table, missing=0.5)
-    with pytest.raises((BufferError, TypeError, ValueError), match="column 'a'"):
-        ah.as_torch(table, missing={"b": 0.0})
-    assert ah.as_numpy(table, missing="mask").mask.any()
-
-
 @pytest.mark.parametrize(
     "table", [*GAPS.values(), *TABLES.values()], ids=[*GAPS, *[f"complete {name}" for name in TABLES]]
 )
@@ -304,16 +286,3 @@ def test_missing_is_checked_even_if_nothing_is_missing(table):
             ah.as_torch(source, missing={"zz": 0})
     with pytest.raises(ValueError, match="names the field 'zz'; accepted: a, b"):
         ah.as_polars(ah.asnested(table).fill_null({"zz": 0}))
-
-
-@pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
-def test_errors_for_columns_of_strings_and_missing_numbers_suggest_calls_that_work(make):
-    x = make({"a": [1, 2], "b": ["x", None]})
-    for convert in (ah.asarray, ah.as_numpy):
-        with pytest.raises(BufferError, match="column 'b': elements are strings") as raised:
-            convert(x, copy=True)
-        assert eval(raised.value.call, {"arrayhub": ah, "x": x})["b"].to_list() == ["x", None]
-    x = make({"a": [1, 2], "b": [1.5, None]})
-    with pytest.raises(ValueError, match="column 'b': element 1 is missing") as raised:
-        ah.as_numpy(x, copy=True)
-    np.testing.assert_array_equal(eval(raised.value.call, {"arrayhub": ah, "x": x}), [[1, 1.5], [2, np.nan]])
