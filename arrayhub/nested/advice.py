@@ -189,8 +189,8 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
 
     `source` is the result of `import_source`, if the caller has it.
     """
-    if is_array_of(obj, consumer):
-        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))  # returned unchanged
+    if _is_returned_unchanged(obj, consumer):
+        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     absent = _absence(consumer)
     if absent:
         return Verdict(consumer, CANNOT, absent)
@@ -200,22 +200,17 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         why = "explain does not read the data; arrayhub.asnested(x) does"
         return Verdict(consumer, NOT_TRIED, why, call_of(consumer) if export else "arrayhub.asnested(x)")
     source = import_source(obj) if source is None else source
-    if consumer == "pandas" and is_pandas(obj) and not _is_multi_index(obj):
-        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     array = source.array
     if (array is None or consumer in NESTING) and is_frame(obj) and not obj.columns.is_unique:
         renamed = "x.set_axis(range(x.shape[1]), axis=1)"
         found = _advise(obj.set_axis(range(obj.shape[1]), axis=1), consumer, None)
         return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), re.sub(r"\bx\b", renamed, found.call))
-    if consumer == "scipy" and sparse_library(obj) == "scipy":
-        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))  # returned unchanged, also in other formats
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
         return _of_sparse(obj, array, consumer)
     if consumer in NESTING:
-        if isinstance(array, USMArray) and (array.dtype.kind in "SUT" or array.dtype.names is not None):
-            source = _as_nested(obj, source)
+        source = _as_nested(obj, source) if isinstance(array, USMArray) else source
         return _of_nested_consumer(obj, source, consumer)
     if consumer not in _ROWS:
         return _of_named(obj, source, consumer)
@@ -342,13 +337,17 @@ def _source_of_value(obj: Any) -> Source:
 
 
 def _as_nested(obj: Any, source: Source) -> Source:
-    """Describe an array of strings or records as the NestedArray that libraries of nested arrays receive."""
-    node = attempt(asnested, obj, copy=VIEW)[0] if source.array.dtype.names is not None else None
-    if node is not None:
-        return Source(node, source.copied)
-    empty = np.empty((0,) * source.array.ndim, source.array.dtype)
-    node, why = attempt(asnested, empty)[0], attempt(asnested, empty, copy=VIEW)[1]
-    return source if not isinstance(node, NestedArray) else Source(node, source.copied or why)
+    """Describe a dense array as the array that libraries of nested arrays receive: with its fields or Arrow type."""
+    array, copied = source.array, source.copied
+    has_text, has_fields = array.dtype.kind in "SUT", array.dtype.names is not None
+    if not (has_text or has_fields) and (copied or array is obj or not is_column(obj)):
+        return source
+    empty = np.empty((0,) * array.ndim, array.dtype)
+    first = empty if has_text else _first_of(obj) if is_pandas(obj) else obj
+    node, why = attempt(asnested, first, copy=VIEW)
+    if node is None and (has_text or has_fields):
+        node = attempt(asnested, empty)[0]
+    return source if not isinstance(node, NestedArray) else replace(source, array=node, copied=copied or why)
 
 
 def _depth(values: Any) -> int:
@@ -357,8 +356,10 @@ def _depth(values: Any) -> int:
     return 1 + _depth(values[0]) if len(values) else 1
 
 
-def _is_multi_index(obj: Any) -> bool:
-    return type(obj).__name__ == "MultiIndex"
+def _is_returned_unchanged(obj: Any, consumer: str) -> bool:
+    if consumer == "pandas" and is_pandas(obj):
+        return type(obj).__name__ != "MultiIndex"
+    return is_array_of(obj, consumer) or (consumer == "scipy" and sparse_library(obj) == "scipy")
 
 
 # ------------------------------------------------------------------------------------------------- dense to libraries
@@ -748,10 +749,6 @@ def _common_type(dtypes: list[Any]) -> Any:
 
 def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -> Verdict:
     rules, array = get_rules(consumer), source.array
-    # with the Arrow type of the column, such as bool8
-    if isinstance(array, USMArray) and not source.copied and is_column(obj) and array is not obj:
-        node = attempt(asnested, _first_of(obj) if is_pandas(obj) else obj, copy=VIEW)[0]
-        array = array if node is None else node
     if isinstance(array, USMArray) and array.ndim == 0:
         one, instead = attempt(asarray, np.empty(0, array.dtype))[0], f"arrayhub.asarray({x}).reshape(-1)"
         works = one is not None and not find_obstacle(rules.check, _type_of_copy(one), True, None)

@@ -143,16 +143,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | N
 
     Return the array, and whether it is a copy of columns or chunks. Return None for other objects, and for a single
     column that is not dense, for example because it contains strings, ragged lists or missing values. If `keeps_lists`
-    is true, also return None for lists of variable length whose lengths are equal.
-
-    Raises
-    ------
-    BufferError, TypeError, ValueError
-        A column of a table is not dense, or the columns do not have a common type. The message names the column.
-    BufferError
-        The elements of a NestedArray of several chunks are not dense.
-    OverflowError
-        The common type of the columns would round an integer, or a time exceeds its range.
+    is true, also return None for lists of variable length whose lengths are equal. Errors of tables name the column.
     """
     if is_frame(obj):
         try:
@@ -374,15 +365,7 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
 
 
 def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
-    """Import a dict of columns as records that share the columns.
-
-    Raises
-    ------
-    TypeError, BufferError, OverflowError
-        A key is not a str, or `asnested` rejects a column. The message names the column.
-    ValueError
-        The columns have different lengths.
-    """
+    """Import a dict of columns, which have one length, as records that share the columns. Errors name the column."""
     parts: list[NestedArray] = []
     for name, column in columns.items():
         if not isinstance(name, str):

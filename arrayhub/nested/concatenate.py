@@ -29,10 +29,7 @@ from arrayhub.nested.to_device import moved, offsets_on_host, to_host
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
     """Concatenate all chunks of arrays of one type in host memory. Only referenced elements are copied.
 
-    Raises
-    ------
-    TypeError
-        The chunks have several types.
+    Raise TypeError if the chunks have several types.
     """
     return nested_of(_joined([to_host(chunk) for array in chunks for chunk in array.chunks]))
 

@@ -43,10 +43,7 @@ def change(x: NestedArray, dtype: Any, device: Any) -> NestedArray:
 def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
     """Cast the numbers of a node at any depth, except the index of a pandas frame. See `change`.
 
-    Raises
-    ------
-    TypeError
-        The elements are not numbers or times.
+    Raise TypeError if the elements are not numbers or times.
     """
     if not isinstance(node, NestedArray):
         if casting.rank(node.dtype) is None and node.dtype.kind not in "mM":
@@ -246,10 +243,7 @@ def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:
 def with_days(node: Any) -> Any:
     """Convert ``datetime64[D]`` (8 bytes) to Arrow's date32 (4 bytes) in host memory. NaT becomes missing.
 
-    Raises
-    ------
-    BufferError
-        A date exceeds the range of date32.
+    Raise OverflowError if a date exceeds the range of date32.
     """
     if not isinstance(node, NestedArray):
         return _days(node) if is_days(node) else node

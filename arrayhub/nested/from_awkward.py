@@ -33,11 +33,7 @@ def from_awkward(obj: Any, copy: bool | None = False) -> NestedArray:
 
     A validity bitmap is shared if it has Arrow's layout. Byte masks and option indices are converted to a new bitmap.
     Elements are copied if an index reorders them. Strings are copied unless they have offsets, as in a ListOffsetArray.
-
-    Raises
-    ------
-    BufferError
-        The array contains a node that NestedArray does not support, or `copy` is False and elements must be copied.
+    For VIEW, raise BufferError instead.
     """
     return nested_of(_walk(obj.layout, copy))
 

@@ -14,14 +14,7 @@ from arrayhub.nested.from_python import characters, from_python
 def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
     """Import an ndarray as a NestedArray. Numbers and fields are views. Strings and Python objects are copied.
 
-    Raises
-    ------
-    TypeError
-        The array has 0 dimensions, is a StringDType array of several dimensions, or is a masked array of records.
-    TypeError, BufferError
-        `asarray` rejects the elements.
-    BufferError
-        `copy` is VIEW, and strings or Python objects must be copied.
+    For VIEW, raise BufferError if strings or Python objects must be copied.
     """
     if array.ndim == 0 or (array.dtype.kind == "T" and array.ndim > 1):
         raise TypeError(

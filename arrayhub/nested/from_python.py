@@ -23,25 +23,9 @@ _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
 def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
-    """Copy the elements of a sequence to one array.
+    """Copy the elements of a sequence to one array. They are all of one kind, a row of `_COLUMNS`.
 
-    Parameters
-    ----------
-    values : sequence
-        Numbers, strings, bytes, datetimes, dates, timedeltas, dicts, or sequences and arrays, all of one kind. None,
-        ``pandas.NA`` and ``pandas.NaT`` are missing values.
-
-    Raises
-    ------
-    TypeError
-        The elements have different types, such as numbers and strings, or a type that arrays do not support. The
-        message names the first element whose type does not fit.
-    ValueError
-        A string contains surrogates, which UTF-8 cannot encode.
-    OverflowError
-        A time does not fit in the 64 bits of its unit, or is outside of the years 1 to 9999 in UTC.
-    BufferError
-        An array in the list is not in host memory.
+    None, ``pandas.NA`` and ``pandas.NaT`` are missing values. `asnested` documents the errors.
     """
     if level == 0 and type(values) is list and (quick := _frequent(values)) is not None:
         return quick
@@ -95,13 +79,7 @@ def _is_array_type(cls: type) -> bool:
 
 
 def _with_ndarrays(values: Sequence[Any]) -> list[Any]:
-    """Replace the arrays of other libraries by ndarrays, and return the values.
-
-    Raises
-    ------
-    BufferError, TypeError
-        An array is not in host memory, or NumPy cannot represent it.
-    """
+    """Replace the arrays of other libraries by ndarrays, and return the values. Raises as `as_numpy` does."""
     rows = []
     for value in values:
         try:

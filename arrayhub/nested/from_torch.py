@@ -24,11 +24,7 @@ def is_jagged(obj: Any) -> bool:
 def from_torch(obj: Any, copy: bool | None = False) -> NestedArray:
     """Import a jagged tensor as lists that share the memory of the tensor's values and offsets.
 
-    Raises
-    ------
-    BufferError
-        The layout is ``torch.strided``, a dimension other than 1 is ragged, or `copy` is False and the offsets are not
-        contiguous.
+    Raise BufferError for other layouts, and if `copy` is VIEW and the offsets are not contiguous.
     """
     torch = sys.modules["torch"]
     ragged = _ragged_in(obj) if obj.layout is torch.jagged else None

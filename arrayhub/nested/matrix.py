@@ -15,15 +15,7 @@ from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
 def from_record(node: NestedArray) -> Any:
     """Copy the fields of a record to the columns of a matrix. The index of a pandas DataFrame is omitted.
 
-    No row of the record may be missing.
-
-    Raises
-    ------
-    BufferError, TypeError, ValueError
-        A field does not contain one number for each row, or the fields do not have a common type. The message names the
-        field.
-    OverflowError
-        The common type would round an integer, or a time exceeds the range of the common type.
+    No row of the record may be missing. Errors name the field.
     """
     columns = [(name, dense_column(name, field, "to_dense")) for name, field in fields_of(node)]
     return matrix(columns, len(node), "to_dense")
@@ -108,12 +100,7 @@ def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepte
 def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     """Return a C-ordered copy of columns in NumPy's common type, of shape ``(length, number of columns)``.
 
-    Raises
-    ------
-    TypeError
-        The columns do not have a common type.
-    OverflowError
-        The common type is a floating-point or complex type and would round an integer, or a time exceeds its range.
+    Raise TypeError without a common type, and OverflowError if it would round an integer or cannot hold a time.
     """
     dtype = _common_type(columns, call) if columns else np.dtype(np.float64)
     rows = np.empty((length, len(columns)), dtype)

@@ -175,12 +175,7 @@ def _mask_of_numbers(node: NestedArray) -> Any:
 def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
     """Return the values of a node as a dense array, and a mask of the same shape that is True for missing elements.
 
-    Missing elements have the values that the producer left in the memory.
-
-    Raises
-    ------
-    ValueError, BufferError
-        As `NestedArray.to_dense`.
+    Missing elements have the values that the producer left in the memory. Raises as `NestedArray.to_dense` does.
     """
     x = single_chunk(x, copy, "missing")
     values = nested_of(_without_validity(x)).to_dense(copy=copy)
@@ -427,10 +422,7 @@ def _filled_opaque(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
 def _as_floats(content: Any, mask: Any, name: str) -> Any:
     """Convert bools and integers to float64, for ``missing="nan"``. Return other elements unchanged.
 
-    Raises
-    ------
-    OverflowError
-        float64 cannot represent an integer that is not missing.
+    Raise OverflowError if float64 cannot represent an integer that is not missing.
     """
     rank = casting.rank(content.dtype)
     if rank not in (0, 1):
@@ -585,10 +577,7 @@ def _filled_rows(node: NestedArray, mask: Any, row: Any, name: str) -> Any:
 def _of_type(values: Sequence[Any], node: Any, name: str) -> NestedArray:
     """Convert Python values to an array that `concatenate` can append to a node.
 
-    Raises
-    ------
-    TypeError, ValueError, OverflowError
-        A value does not fit the type of the node. None does not fit. Opaque nodes are not supported.
+    Raise an error if a value does not fit the type of the node. None does not fit. Opaque nodes are not supported.
     """
     node = nested_of(node)
     kind, length = kind_of(node), len(values)

@@ -294,14 +294,12 @@ def test_polars_rejects_bytes_of_size_0(copy):
 @pytest.mark.parametrize(
     "within", [lambda times: times, lambda times: pa.StructArray.from_arrays([[1], times], ["n", "t"])]
 )
-def test_error_for_a_zone_that_polars_lacks_suggests_a_call(zone, within):
+def test_error_for_a_zone_that_polars_lacks_names_the_zone(zone, within):
     times = pa.array([1577836800000], pa.int64()).view(pa.timestamp("ms", zone))
     x = ah.asnested(within(times))
-    advice = re.escape("as_polars(arrayhub.as_arrow(x" + ("['t']" if x.kind == "record" else "") + ").cast")
-    with pytest.raises(
-        BufferError, match=rf"^polars: .*time zone.*{re.escape(zone)}.*{advice}.*timestamp\('ms', 'UTC'"
-    ):
+    with pytest.raises(ah.Refusal, match=f"^polars: .*{re.escape(zone)}") as raised:
         ah.as_polars(x)
+    assert raised.value.call == ah.explain(x, "polars").call == "arrayhub.as_arrow(x)"
     x = x["t"] if x.kind == "record" else x
     (time,) = ah.as_polars(ah.as_arrow(x).cast(pa.timestamp("ms", "UTC"))).to_list()
     assert time == datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)

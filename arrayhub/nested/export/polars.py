@@ -84,11 +84,10 @@ def _to_polars(array: Any, copied: bool, obj: Any) -> Any:
     polars = needed("polars", "to create its arrays")
     array = on_host(with_days(array) if copied else array, "polars")
     need_arrow(array, library="polars")
-    _check_zones(array)
     try:
         series = polars.Series(for_polars(array))
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
-        raise Refusal("polars", f"the array was rejected ({first_line(error)})", call="arrayhub.as_arrow(x)") from error
+        raise _rejection(error) from error
     if len(series) != len(array):  # polars 2.1 loses the rows of a chunk whose lists of categories are all empty
         raise Refusal(
             "polars",
@@ -120,39 +119,6 @@ def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
     return series.cast(polars.Enum(categories))
 
 
-def _check_zones(array: Any) -> None:
-    """Raise Refusal for times in a time zone that polars does not know. Before polars is loaded, no zone is checked."""
-    polars: Any = sys.modules.get("polars")
-    for name, unit, zone in () if polars is None else _zones(array, "x"):
-        try:
-            polars.Series([], dtype=polars.Datetime("us", zone))
-        except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
-            utc = f"arrayhub.as_polars(arrayhub.as_arrow({name}).cast(pyarrow.timestamp({unit!r}, 'UTC')))"
-            raise Refusal(
-                "polars",
-                f"the time zone {zone!r} of {name} is unknown to polars",
-                f"names of the IANA time zone database. Convert to UTC, as in {utc}",
-            ) from error
-
-
-def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (expression, unit, zone) for each node of times with a time zone. `path` is the expression for `node`."""
-    if not isinstance(node, NestedArray):
-        return
-    node = node.chunks[0]
-    if kind_of(node).fields:
-        for name, field in zip(node.field_names, node.children, strict=True):
-            yield from _zones(field, f"{path}[{name!r}]")
-        return
-    if kind_of(node).opaque:
-        for k, child in enumerate(node.children):
-            yield from _zones(child, f"{path}.children[{k}]")
-        return
-    if node.meaning is not None and node.meaning[:2] == "ts" and node.meaning[4:]:
-        yield path, np.datetime_data(node.content.dtype)[0], node.meaning[4:]
-    yield from _zones(node.content, f"{path}.content")
-
-
 def _why_values_are_copied(array: Any) -> str:
     """Return why `as_polars` copies values at any depth of `array`, or "" if it shares the values."""
     if not isinstance(array, NestedArray):
@@ -177,7 +143,27 @@ def check(array: Any, copied: bool, obj: Any) -> None:
         on_host(array, "polars")
     check_arrow(array, copied, obj)
     check_for_polars(array)
-    _check_zones(array)
+    polars: Any = sys.modules.get("polars")
+    for zone in set(_zones(array)) if polars is not None else ():
+        try:
+            polars.Series([], dtype=polars.Datetime("us", zone))
+        except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
+            raise _rejection(error) from error
+
+
+def _zones(node: Any) -> Iterator[str]:
+    """Yield the time zones of the times at any depth of a node."""
+    if not isinstance(node, NestedArray):
+        return
+    meaning = str(node.meaning)
+    if meaning.startswith("ts") and meaning[4:]:
+        yield meaning[4:]
+    for child in child_nodes(node):
+        yield from _zones(child)
+
+
+def _rejection(error: BaseException) -> Refusal:
+    return Refusal("polars", f"the array was rejected ({first_line(error)})", call="arrayhub.as_arrow(x)")
 
 
 def why_copied(array: Any, obj: Any) -> str:
