@@ -33,8 +33,8 @@ from arrayhub.nested.array import (
     make,
     nested_of,
     one_chunk,
-    renamed,
-    unwrapped,
+    rename_column,
+    unwrap_flat,
 )
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change
@@ -105,11 +105,11 @@ def asnested(
     """
     if missing is not None:
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub")
-    x = _asnested(obj, copy)
+    x = _import_nested(obj, copy)
     return x if dtype is None and device is None else change(x, dtype, device)
 
 
-def _asnested(obj: Any, copy: Copy) -> NestedArray:
+def _import_nested(obj: Any, copy: Copy) -> NestedArray:
     copy = check_copy(copy, "asnested")
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:
@@ -118,7 +118,7 @@ def _asnested(obj: Any, copy: Copy) -> NestedArray:
         imported = view_or_copy(_without_arrow, obj) if copy is None else _without_arrow(obj, copy)
     name = name_of(obj)
     if name is not None and column_name(imported) is None:
-        imported = renamed(imported, name)
+        imported = rename_column(imported, name)
     return concatenate([imported]) if copy else imported
 
 
@@ -371,7 +371,7 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
         if not isinstance(name, str):
             raise TypeError(f"asnested: the dict has the key {show(name)}; accepted: names of columns, of type str")
         try:
-            x = _asnested(column, copy)
+            x = _import_nested(column, copy)
             one = one_chunk(x)
             if one is None:
                 if copy is False:
@@ -385,7 +385,7 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
                 f" {len(parts[0])}; accepted: columns of one length"
             )
         parts.append(one)
-    fields = tuple(unwrapped(renamed(part, None)) for part in parts)
+    fields = tuple(unwrap_flat(rename_column(part, None)) for part in parts)
     return make("record", len(parts[0]) if parts else 0, names=tuple(columns), parts=fields)
 
 

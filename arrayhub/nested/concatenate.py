@@ -18,12 +18,12 @@ from arrayhub.nested.array import (
     make,
     nested_of,
     part,
-    unpacked,
+    unpack_bits,
     valid_mask,
     with_offsets,
     with_views,
 )
-from arrayhub.nested.to_device import moved, offsets_on_host, to_host
+from arrayhub.nested.to_device import move_arrays, offsets_on_host, to_host
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
@@ -31,10 +31,10 @@ def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
 
     Raise TypeError if the chunks have several types.
     """
-    return nested_of(_joined([to_host(chunk) for array in chunks for chunk in array.chunks]))
+    return nested_of(_join_nodes([to_host(chunk) for array in chunks for chunk in array.chunks]))
 
 
-def _joined(nodes: list[Any]) -> Any:
+def _join_nodes(nodes: list[Any]) -> Any:
     """Concatenate nodes of one type. The result has the kind and offset type of the first node if the offsets fit."""
     nodes = [nested_of(node) for node in nodes]
     if kind_of(nodes[0]).views:
@@ -62,7 +62,9 @@ def _joined_in_order(nodes: list[Any]) -> Any:
     for node in nodes:
         check(node)
     if kind_of(first).opaque:
-        return opaque.concatenate(nodes) if len(nodes) > 1 else moved(first, _copy, lambda node: _joined([node]))
+        return (
+            opaque.concatenate(nodes) if len(nodes) > 1 else move_arrays(first, _copy, lambda node: _join_nodes([node]))
+        )
     mask = np.concatenate(list(map(valid_mask, nodes)))
     facts: dict[str, Any] = {
         "validity": None if mask.all() else bitmap_of(mask),
@@ -77,15 +79,19 @@ def _joined_in_order(nodes: list[Any]) -> Any:
             return content
         return make(first.kind, length, content=content, **facts)
     if kind.packed:
-        bits = np.concatenate([as_numpy(unpacked(node)) for node in nodes])
+        bits = np.concatenate([as_numpy(unpack_bits(node)) for node in nodes])
         return make("bits", length, content=bitmap_of(bits), **facts)
     if kind.ends:
         return make(first.kind, length, **_joined_rows(nodes), **facts)
     if kind.width:
-        return make("regular", length, width=first.width, content=_joined([node.content for node in nodes]), **facts)
+        return make(
+            "regular", length, width=first.width, content=_join_nodes([node.content for node in nodes]), **facts
+        )
     if kind.fields:
         columns = zip(*(node.children for node in nodes), strict=True)
-        return make("record", length, names=first.field_names, parts=tuple(_joined(list(c)) for c in columns), **facts)
+        return make(
+            "record", length, names=first.field_names, parts=tuple(_join_nodes(list(c)) for c in columns), **facts
+        )
     return _joined_categories(nodes, length, facts)
 
 
@@ -119,7 +125,7 @@ def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
         total += int(offsets[-1] - offsets[0])
     wide = np.concatenate(ends)
     narrow = nodes[0].offsets.itemsize == 4 and total < 2**31
-    return {"offsets": asarray(wide.astype(np.int32) if narrow else wide), "content": _joined(parts)}
+    return {"offsets": asarray(wide.astype(np.int32) if narrow else wide), "content": _join_nodes(parts)}
 
 
 def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, Any]) -> NestedArray:
@@ -138,7 +144,7 @@ def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, A
                 known[category], new[k] = len(known), True
         parts.append(select(nested_of(content), new))
         positions[key] = np.array([*map(known.__getitem__, categories), 0])  # 0 for the index -1 of missing elements
-    content = _joined(parts)
+    content = _join_nodes(parts)
     indices = [
         positions[id(node.content)][np.where(valid_mask(node), as_numpy(node.indices).astype(np.int64), -1)]
         for node in nodes
@@ -187,4 +193,4 @@ def gather_rows(content: Any, starts: Any, sizes: Any) -> Any:
         ends = np.cumsum(lengths)
         rows = np.arange(ends[-1]) + np.repeat(starts[first] - ends + lengths, lengths)
         return array_like(as_numpy(content)[rows], content)
-    return _joined([part(content, a, b) for a, b in zip(starts[first].tolist(), stops[last].tolist(), strict=True)])
+    return _join_nodes([part(content, a, b) for a, b in zip(starts[first].tolist(), stops[last].tolist(), strict=True)])

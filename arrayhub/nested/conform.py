@@ -16,13 +16,13 @@ from arrayhub.nested.array import (
     bitmap_of,
     check,
     check_names,
-    covered,
+    cover_missing,
     field_facts,
     is_on_host,
     make,
     nested_of,
     part,
-    unpacked,
+    unpack_bits,
     wide_lists,
     with_offsets,
     with_views,
@@ -54,7 +54,7 @@ def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
     kind = kind_of(node)
     if kind.packed:
         facts = field_facts(node) | {"validity": node.validity, "bit": node.validity_offset}
-        flat = make("flat", len(node), content=unpacked(node), **facts)
+        flat = make("flat", len(node), content=unpack_bits(node), **facts)
         return node if dtype == np.bool_ else _cast(flat, dtype)
     if not (kind.chunks or kind.fields or kind.lists or (kind.numbers and node.meaning is None)):
         raise _cast_error(node.type, dtype)
@@ -248,7 +248,7 @@ def with_days(node: Any) -> Any:
     if not isinstance(node, NestedArray):
         return _days(node) if is_days(node) else node
     if kind_of(node).numbers and is_days(node.content):
-        return covered(_days(node.content), node.validity, node.validity_offset)
+        return cover_missing(_days(node.content), node.validity, node.validity_offset)
     return rebuild(node, with_days) if kind_of(node).over_nodes else node
 
 

@@ -21,7 +21,7 @@ from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
     check,
-    covered,
+    cover_missing,
     field_facts,
     from_string_dtype,
     is_on_host,
@@ -29,8 +29,8 @@ from arrayhub.nested.array import (
     nested_of,
     part,
     to_string_dtype,
-    unpacked,
-    unwrapped,
+    unpack_bits,
+    unwrap_flat,
 )
 from arrayhub.nested.asnested import refuse_storage
 from arrayhub.nested.concatenate import as_views, concatenate, content_of_rows, gather_rows, select
@@ -130,7 +130,7 @@ def _without_validity(node: Any) -> Any:
     kind = kind_of(node)
     bare = rebuild(node, _without_validity if kind.over_nodes else identity, validity=None,
                    bit=node.validity_offset if kind.packed else 0)  # fmt: skip
-    return unwrapped(bare)
+    return unwrap_flat(bare)
 
 
 def _dense_mask(node: Any) -> Any:
@@ -209,7 +209,7 @@ def _filled_chunks(x: NestedArray, value: Any) -> Any:
         x = single_chunk(x, True, "missing")
     if kind_of(x).chunks:
         return x
-    return _filled(x.to_host() if missing else x, value, "x")
+    return _fill_node(x.to_host() if missing else x, value, "x")
 
 
 def _check_value(node: Any, value: Any, name: str) -> None:
@@ -355,7 +355,7 @@ def has_numbers(x: NestedArray) -> bool:
     return all(kind_of(part).numbers or kind_of(part).packed for part in parts)
 
 
-def _filled(node: Any, value: Any, name: str) -> Any:
+def _fill_node(node: Any, value: Any, name: str) -> Any:
     """Return an array with missing elements at every depth replaced by `value`. `name` is the node's name in errors.
 
     The array keeps the node's names, metadata and extension types. A flat node without these becomes a USMArray.
@@ -365,7 +365,7 @@ def _filled(node: Any, value: Any, name: str) -> Any:
     facts = field_facts(node)
     if filled.kind != node.kind and not kind_of(node).packed:
         facts["field"] = None  # an extension type requires its storage type
-    return unwrapped(rebuild(filled, identity, **facts))
+    return unwrap_flat(rebuild(filled, identity, **facts))
 
 
 def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
@@ -377,7 +377,7 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
         return _filled_numbers(node, np.zeros(len(node), bool) if mask is None else mask, value, name)
     mask = _null_mask(node)
     if kind.packed:
-        return _filled_numbers(nested_of(unpacked(node)), mask, value, name)
+        return _filled_numbers(nested_of(unpack_bits(node)), mask, value, name)
     if kind.characters:
         return _filled_characters(node, mask, value, name)
     if kind.opaque:
@@ -394,8 +394,8 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
                 " list for missing rows, such as []",
             )
         node = make("regular", len(node), width=node.width,
-                    content=covered(node.content, bitmap_of(~np.repeat(mask, node.width)), 0))  # fmt: skip
-    return rebuild(node, lambda content: _filled(content, value, f"{name}.content"), validity=None, bit=0)
+                    content=cover_missing(node.content, bitmap_of(~np.repeat(mask, node.width)), 0))  # fmt: skip
+    return rebuild(node, lambda content: _fill_node(content, value, f"{name}.content"), validity=None, bit=0)
 
 
 def _filled_opaque(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
@@ -403,9 +403,9 @@ def _filled_opaque(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
         return decode(node, "fill_null").content if value is _NAN else from_python([value] * len(node))
     if is_run_end(node):
         ends, values = node.children
-        return replace(node, parts=(ends, _filled(values, value, name)))
+        return replace(node, parts=(ends, _fill_node(values, value, name)))
     if is_list_view(node):
-        return as_list_views(_filled(decode(node, "fill_null"), value, name), node)
+        return as_list_views(_fill_node(decode(node, "fill_null"), value, name), node)
     if not mask.any() and not has_missing(node):
         return node
     if str(node.meaning).startswith("+u"):
@@ -530,7 +530,7 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
         indices = indices.copy()
         indices[mask] = _index_of(value, content.to_list(), name)
     if has_missing(content):
-        filled = _filled(content, value, f"{name}.content")
+        filled = _fill_node(content, value, f"{name}.content")
     elif kind_of(content).opaque:
         filled = replace(content, validity=None, bit=0)
     else:
@@ -559,7 +559,7 @@ def _filled_rows(node: NestedArray, mask: Any, row: Any, name: str) -> Any:
     content = node.content
     if len(row):
         starts[mask] = len(content)
-        content = unwrapped(concatenate([nested_of(content), _of_type(row, content, f"{name}.content")]))
+        content = unwrap_flat(concatenate([nested_of(content), _of_type(row, content, f"{name}.content")]))
     sizes[mask] = len(row)
     lists = make_rows(starts, sizes, content)
     if kind_of(lists).opaque:
@@ -610,7 +610,7 @@ def _of_type(values: Sequence[Any], node: Any, name: str) -> NestedArray:
             raise _unsuitable(node, value, name, f"a dict with a value for each field: {keys}")
     fields = zip(node.field_names, node.children, strict=True)
     columns = [_of_type([value[key] for value in values], field, f"{name}[{key!r}]") for key, field in fields]
-    return make("record", length, names=node.field_names, parts=tuple(map(unwrapped, columns)), meaning=node.meaning)
+    return make("record", length, names=node.field_names, parts=tuple(map(unwrap_flat, columns)), meaning=node.meaning)
 
 
 def _rows_of_type(values: Sequence[Any], node: NestedArray, name: str) -> NestedArray:
@@ -622,7 +622,7 @@ def _rows_of_type(values: Sequence[Any], node: NestedArray, name: str) -> Nested
     for value in values:
         if not isinstance(value, (list, tuple, np.ndarray)) or (fixed and len(value) != width):
             raise _unsuitable(node, value, name, f"a list of {width} elements" if fixed else "a list")
-    elements = unwrapped(_of_type(list(chain.from_iterable(values)), content, f"{name}.content"))
+    elements = unwrap_flat(_of_type(list(chain.from_iterable(values)), content, f"{name}.content"))
     if fixed:
         return make("regular", len(values), width=width, content=elements)
     offsets = as_numpy(offsets_of(list(map(len, values))))
@@ -650,8 +650,8 @@ def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
     values = value if isinstance(value, dict) else {key: value for key in names if key not in index}
     for key, field in zip(names, node.children, strict=True):
         if node.validity is not None:
-            field = unwrapped(covered(field, node.validity, node.validity_offset))
-        fields.append(_filled(field, values[key], f"{name}[{key!r}]") if key in values else field)
+            field = unwrap_flat(cover_missing(field, node.validity, node.validity_offset))
+        fields.append(_fill_node(field, values[key], f"{name}[{key!r}]") if key in values else field)
     return make("record", len(node), names=names, parts=tuple(fields), meaning=node.meaning)
 
 
@@ -733,7 +733,7 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[A
 
 def _fill_object(obj: Any, value: Any, copy: Copy) -> tuple[Any, Copy]:
     filled = _filled_column(nested_of(import_array(obj, None)), value)
-    return unwrapped(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
+    return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
 
 def _with_names(frame: Any, missing: Any) -> tuple[Any, Any]:

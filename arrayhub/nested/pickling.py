@@ -17,7 +17,7 @@ from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, field_facts, is_on_host, make, nested_of
-from arrayhub.nested.to_device import identity, moved
+from arrayhub.nested.to_device import identity, move_arrays
 from arrayhub.transport.codec import restore_state, state_error
 from arrayhub.transport.tokens import token as array_token
 
@@ -32,7 +32,7 @@ def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 def _compact(node: Any) -> Any:
     """Return a node whose buffers contain only referenced elements. Nodes on a device are returned unchanged."""
-    return moved(node, identity, _compact_views) if is_on_host(node) else node
+    return move_arrays(node, identity, _compact_views) if is_on_host(node) else node
 
 
 def _compact_views(node: NestedArray) -> NestedArray:
@@ -106,13 +106,13 @@ def _unpickle_nested(state: Any) -> NestedArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    return restore_state(lambda found: nested_of(_restored(found)), state, "NestedArray")
+    return restore_state(lambda found: nested_of(_restore_node(found)), state, "NestedArray")
 
 
 _unpickle_nested.__module__ = "arrayhub"  # pickles name this module, so the function can move
 
 
-def _restored(state: Any) -> Any:
+def _restore_node(state: Any) -> Any:
     if isinstance(state, USMArray):
         return state
     facts = dict(state)
@@ -122,7 +122,7 @@ def _restored(state: Any) -> Any:
     row = row_named(kind)
     for name in ("content", "parts", "buffers"):
         if name in facts:
-            facts[name] = _restored(facts[name]) if name == "content" else tuple(map(_restored, facts[name]))
+            facts[name] = _restore_node(facts[name]) if name == "content" else tuple(map(_restore_node, facts[name]))
     for name in _ARRAYS:
         if not isinstance(facts.get(name), USMArray if name in row.structure else (USMArray, type(None))):
             raise state_error(name, facts.get(name), "an array")
@@ -171,7 +171,7 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
 def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:
     """Return an array with copies of the bytes that `x` references, in memory of the same kind."""
     state = _state(_compact(x), {})
-    return nested_of(_restored(_change_arrays(state, functools.partial(copy.deepcopy, memo=memo))))
+    return nested_of(_restore_node(_change_arrays(state, functools.partial(copy.deepcopy, memo=memo))))
 
 
 def _change_arrays(state: Any, change: Callable[[Any], Any]) -> Any:

@@ -16,11 +16,11 @@ from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
     check,
+    extend_array,
     field_facts,
     is_on_host,
     make,
     part,
-    sized,
     with_offsets,
 )
 from arrayhub.runtimes.sycl import named_queue
@@ -28,7 +28,7 @@ from arrayhub.runtimes.sycl import named_queue
 
 def to_host(x: NestedArray) -> NestedArray:
     """Return `x` in memory that the host can read. See `NestedArray.to_host`."""
-    return x if is_on_host(x) else moved(x, lambda array: array.to_host())
+    return x if is_on_host(x) else move_arrays(x, lambda array: array.to_host())
 
 
 def to_device(x: NestedArray, device: Any) -> NestedArray:
@@ -36,7 +36,7 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
     target = device if isinstance(device, Device) else Device(device)
     if target == x.device and named_queue(device) is None:
         return x
-    return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(device))
+    return to_host(x) if target == CPU else move_arrays(x, lambda array: array.to_device(device))
 
 
 def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
@@ -79,7 +79,9 @@ def identity(content: Any) -> Any:
     return content
 
 
-def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None) -> Any:
+def move_arrays(
+    node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None
+) -> Any:
     """Apply `move` to the referenced part of each array of a node, and return a node of the results.
 
     `views` converts string views. If `views` is None, string views become strings with offsets.
@@ -88,7 +90,7 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
         return move(node)
     kind = kind_of(node)
     if kind.views:
-        return moved(with_offsets(node), move) if views is None else views(node)
+        return move_arrays(with_offsets(node), move) if views is None else views(node)
     others: dict[str, Any] = {}
     if not kind.chunks:
         validity, bit = _aligned_bitmap(node)
@@ -100,7 +102,7 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
         others["buffers"] = tuple(map(move, node.buffers))
     if kind.indices:
         others["indices"] = move(node.indices)
-    return rebuild(node, lambda part: moved(part, move, views), **others)
+    return rebuild(node, lambda part: move_arrays(part, move, views), **others)
 
 
 def _aligned_bitmap(node: NestedArray) -> tuple[Any, int]:
@@ -128,7 +130,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
     if kind_of(node).characters and content.size < stop:  # an import from a device does not know the size; see `sized`
-        content = sized(content, stop)
+        content = extend_array(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)
-    return {"offsets": move(asarray(from_zero)), "content": moved(part(content, start, stop), move, views)}
+    return {"offsets": move(asarray(from_zero)), "content": move_arrays(part(content, start, stop), move, views)}

@@ -19,8 +19,8 @@ from arrayhub.nested.array import (
     NestedArray,
     check_names,
     nested_of,
-    unpacked,
-    unwrapped,
+    unpack_bits,
+    unwrap_flat,
     valid_mask,
     with_offsets,
 )
@@ -161,7 +161,7 @@ def _codes(union: NestedArray) -> list[int]:
 
 def _merged_as(node: Any) -> str:
     """Return the group of types of a child of a union. awkward merges children of the same group."""
-    node = unwrapped(node) if isinstance(node, NestedArray) else node
+    node = unwrap_flat(node) if isinstance(node, NestedArray) else node
     if isinstance(node, USMArray):
         return "numbers" if node.dtype.kind in "biufc" else str(node.dtype)
     kind = kind_of(node)
@@ -239,7 +239,7 @@ def _flat(awkward: Any, node: NestedArray) -> Any:
 
 
 def _bits(awkward: Any, node: NestedArray) -> Any:
-    return _numbers(awkward, unpacked(node))
+    return _numbers(awkward, unpack_bits(node))
 
 
 def _offsets(awkward: Any, node: NestedArray) -> Any:

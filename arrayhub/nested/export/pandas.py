@@ -18,7 +18,7 @@ from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.libraries.numpy import check as check_numpy
 from arrayhub.nested.array import (
     NestedArray,
-    unwrapped,
+    unwrap_flat,
 )
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.conform import for_pandas
@@ -126,7 +126,7 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
 
     If `max_ndim` is 1, the result is a Series, also for records.
     """
-    array = unwrapped(array) if isinstance(array, NestedArray) else array
+    array = unwrap_flat(array) if isinstance(array, NestedArray) else array
     if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
         if max_ndim == 1:
             return _arrow_series(pandas, to_arrow(for_pandas(array), copied))
@@ -185,7 +185,7 @@ def check(array: Any, copied: bool, obj: Any) -> None:
         return
     records = isinstance(array, NestedArray) and are_complete_records(array)
     for part in array.children if records else (array,):
-        part = unwrapped(part) if isinstance(part, NestedArray) else part
+        part = unwrap_flat(part) if isinstance(part, NestedArray) else part
         dense = isinstance(part, USMArray) and part.dtype.kind in "biufcmM" and part.ndim <= (1 if records else 2)
         if not dense:
             check_arrow(part, copied, obj)

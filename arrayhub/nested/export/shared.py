@@ -10,7 +10,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.convert.names import sparse_library
-from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk, unwrapped
+from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk, unwrap_flat
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change
@@ -31,7 +31,7 @@ def export(
         array = import_array(obj, copy)
         changed = array if dtype is None and device is None else change(nested_of(array), dtype, device)
         if changed is not array:  # the change may copy whatever `copy` says
-            array, copy = unwrapped(changed), None
+            array, copy = unwrap_flat(changed), None
         if copy is not None:
             return emit(array, copy is True, obj)
         try:
@@ -50,7 +50,7 @@ def import_array(obj: Any, copy: Copy) -> Any:
     """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies to one host chunk."""
     if issubclass(type(obj), NestedArray):
         return concatenate([obj]) if copy else obj
-    return unwrapped(asnested(obj, copy=copy))
+    return unwrap_flat(asnested(obj, copy=copy))
 
 
 def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:
