@@ -24,7 +24,6 @@ from arrayhub.nested.array import (
     part,
     unpack_bits,
     wide_lists,
-    with_offsets,
     with_views,
 )
 from arrayhub.nested.logical_types import decimal_type
@@ -172,38 +171,6 @@ def _for_polars(node: Any) -> Any:
     if kind.ends:  # polars 2.1 imports a map as its Map type, and converts the int32 offsets itself
         return rebuild(node, _for_polars)
     return rebuild(node, _for_polars) if kind.width or kind.fields or kind.chunks else node
-
-
-def has_views(node: Any) -> bool:
-    """Return whether a node is a string view or a list view, or contains such a node at any depth."""
-    if not isinstance(node, NestedArray):
-        return False
-    kind = kind_of(node)
-    return kind.views or (kind.opaque and is_list_view(node)) or any(map(has_views, child_nodes(node)))
-
-
-def for_pandas(node: Any) -> Any:
-    """Convert string views to strings with offsets, and list views to lists, at any depth.
-
-    The characters are copied, and the rows of list views that are out of order.
-
-    pandas 3.1 and pyarrow 26 raise an error for string views in ``str.upper``, ``sort_values`` and ``Series.take``, and
-    for string views in lists or list views in ``print`` and ``Series.to_numpy``.
-    """
-    if not has_views(node):
-        return node
-    kind = kind_of(node)
-    if kind.views:
-        return with_offsets(node)
-    if is_list_view(node):
-        return for_pandas(decode(node, "pandas"))
-    if kind.ends:
-        check(node)
-        offsets = offsets_on_host(node)
-        start, stop = int(offsets[0]), int(offsets[-1])
-        shifted = asarray(offsets - offsets.dtype.type(start))
-        return rebuild(node, lambda content: for_pandas(part(content, start, stop)), offsets=shifted)
-    return rebuild(node, for_pandas)
 
 
 def _check_opaque(node: NestedArray) -> None:

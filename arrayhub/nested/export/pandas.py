@@ -15,18 +15,16 @@ from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
+from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import check as check_numpy
-from arrayhub.nested.array import (
-    NestedArray,
-    unwrap_flat,
-)
+from arrayhub.nested.array import NestedArray, part, unwrap_flat, with_offsets
+from arrayhub.nested.array import check as check_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
-from arrayhub.nested.conform import for_pandas
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.export.shared import LIST_VIEWS, export, on_host
-from arrayhub.nested.opaque import is_list_view
-from arrayhub.nested.to_device import child_nodes
+from arrayhub.nested.opaque import decode, is_list_view
+from arrayhub.nested.to_device import child_nodes, offsets_on_host, rebuild
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,6 +157,30 @@ def _arrow_series(pandas: Any, array: Any) -> Any:
     return pandas.Series(pandas.arrays.ArrowExtensionArray(array))
 
 
+def for_pandas(node: Any) -> Any:
+    """Convert string views to strings with offsets, and list views to lists, at any depth.
+
+    The characters are copied, and the rows of list views that are out of order.
+
+    pandas 3.1 and pyarrow 26 raise an error for string views in ``str.upper``, ``sort_values`` and ``Series.take``, and
+    for string views in lists or list views in ``print`` and ``Series.to_numpy``.
+    """
+    if not _why_views_are_copied(node):
+        return node
+    kind = kind_of(node)
+    if kind.views:
+        return with_offsets(node)
+    if is_list_view(node):
+        return for_pandas(decode(node, "pandas"))
+    if kind.ends:
+        check_offsets(node)
+        offsets = offsets_on_host(node)
+        start, stop = int(offsets[0]), int(offsets[-1])
+        shifted = asarray(offsets - offsets.dtype.type(start))
+        return rebuild(node, lambda content: for_pandas(part(content, start, stop)), offsets=shifted)
+    return rebuild(node, for_pandas)
+
+
 def _why_views_are_copied(array: Any) -> str:
     """Return why `as_pandas` copies string views or list views at any depth of `array`, or "" if it does not."""
     if not isinstance(array, NestedArray):
@@ -184,14 +206,14 @@ def check(array: Any, copied: bool, obj: Any) -> None:
         check_arrow(array, copied, obj)
         return
     records = isinstance(array, NestedArray) and are_complete_records(array)
-    for part in array.children if records else (array,):
-        part = unwrap_flat(part) if isinstance(part, NestedArray) else part
-        dense = isinstance(part, USMArray) and part.dtype.kind in "biufcmM" and part.ndim <= (1 if records else 2)
+    for column in array.children if records else (array,):
+        column = unwrap_flat(column) if isinstance(column, NestedArray) else column
+        dense = isinstance(column, USMArray) and column.dtype.kind in "biufcmM" and column.ndim <= (1 if records else 2)
         if not dense:
-            check_arrow(part, copied, obj)
-        elif isinstance(part, USMArray):
-            check_numpy(part, copied)
-            _check_unit(part.dtype, copied)
+            check_arrow(column, copied, obj)
+        elif isinstance(column, USMArray):
+            check_numpy(column, copied)
+            _check_unit(column.dtype, copied)
 
 
 def why_copied(array: Any, obj: Any) -> str:
