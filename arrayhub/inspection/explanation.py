@@ -42,7 +42,7 @@ class Verdict:
         - ``"not tried"``: the result depends on values that `explain` does not read, such as a stream, or the lengths
           of many rows, or on the ``from_dlpack`` of a module.
     reason : str
-        Why the conversion is not zero-copy, or was not tried. For ``"zero-copy"``, a note about the result, or "".
+        Why the conversion is not zero-copy, or was not tried. "" for ``"zero-copy"``.
     call : str
         Call to use instead if `consumer` rejects the object, which the call names ``x``. The call converts the object,
         or each of its columns or rows. If `consumer` rejects all of these, the call returns a NestedArray. "" if no

@@ -62,7 +62,7 @@ from arrayhub.nested.conform import is_days
 from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
-from arrayhub.nested.to_device import offsets_on_host
+from arrayhub.nested.to_device import child_nodes, offsets_on_host
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
@@ -188,8 +188,8 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
 
     `source` is the result of `import_source`, if the caller has it.
     """
-    if is_array_of(obj, consumer):
-        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))  # returned unchanged
+    if _is_returned_unchanged(obj, consumer):
+        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     absent = _absence(consumer)
     if absent:
         return Verdict(consumer, CANNOT, absent)
@@ -199,22 +199,17 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         why = "explain does not read the data; arrayhub.asnested(x) does"
         return Verdict(consumer, NOT_TRIED, why, call_of(consumer) if export else "arrayhub.asnested(x)")
     source = import_source(obj) if source is None else source
-    if consumer == "pandas" and is_pandas(obj) and not _is_multi_index(obj):
-        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     array = source.array
     if (array is None or consumer in NESTING) and is_frame(obj) and not obj.columns.is_unique:
         renamed = "x.set_axis(range(x.shape[1]), axis=1)"
         found = _advise(obj.set_axis(range(obj.shape[1]), axis=1), consumer, None)
         return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), re.sub(r"\bx\b", renamed, found.call))
-    if consumer == "scipy" and sparse_library(obj) == "scipy":
-        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))  # returned unchanged, also in other formats
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
         return _of_sparse(obj, array, consumer)
     if consumer in NESTING:
-        if isinstance(array, USMArray) and (array.dtype.kind in "SUT" or array.dtype.names is not None):
-            source = _as_nested(obj, source)
+        source = _as_nested(obj, source) if isinstance(array, USMArray) else source
         return _of_nested_consumer(obj, source, consumer)
     if consumer not in _ROWS:
         return _of_named(obj, source, consumer)
@@ -343,13 +338,17 @@ def _source_of_value(obj: Any) -> Source:
 
 
 def _as_nested(obj: Any, source: Source) -> Source:
-    """Describe an array of strings or records as the NestedArray that libraries of nested arrays receive."""
-    node = attempt(asnested, obj, copy=VIEW)[0] if source.array.dtype.names is not None else None
-    if node is not None:
-        return Source(node, source.copied)
-    empty = np.empty((0,) * source.array.ndim, source.array.dtype)
-    node, why = attempt(asnested, empty)[0], attempt(asnested, empty, copy=VIEW)[1]
-    return source if not isinstance(node, NestedArray) else Source(node, source.copied or why)
+    """Describe a dense array as the array that libraries of nested arrays receive: with its fields or Arrow type."""
+    array, copied = source.array, source.copied
+    has_text, has_fields = array.dtype.kind in "SUT", array.dtype.names is not None
+    if not (has_text or has_fields) and (copied or array is obj or not is_column(obj)):
+        return source
+    empty = np.empty((0,) * array.ndim, array.dtype)
+    first = empty if has_text else _first_of(obj) if is_pandas(obj) else obj
+    node, why = attempt(asnested, first, copy=VIEW)
+    if node is None and (has_text or has_fields):
+        node = attempt(asnested, empty)[0]
+    return source if not isinstance(node, NestedArray) else replace(source, array=node, copied=copied or why)
 
 
 def _depth(values: Any) -> int:
@@ -358,8 +357,10 @@ def _depth(values: Any) -> int:
     return 1 + _depth(values[0]) if len(values) else 1
 
 
-def _is_multi_index(obj: Any) -> bool:
-    return type(obj).__name__ == "MultiIndex"
+def _is_returned_unchanged(obj: Any, consumer: str) -> bool:
+    if consumer == "pandas" and is_pandas(obj):
+        return type(obj).__name__ != "MultiIndex"
+    return is_array_of(obj, consumer) or (consumer == "scipy" and sparse_library(obj) == "scipy")
 
 
 # ------------------------------------------------------------------------------------------------- dense to libraries
@@ -389,8 +390,8 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
         return Verdict(consumer, COPY, why, call_of(consumer, x, *() if values else (way,)))
     if array.dtype.names is not None and array.ndim == 1:
         records = x if issubclass(type(obj), np.ndarray) else f"arrayhub.as_numpy({x})"
-        dtypes = [array.dtype[name] for name in array.dtype.names]
-        call = _call_for_fields(dtypes, consumer, f"arrayhub.asnested({records})")
+        fields = [_Facts(dtype=array.dtype[name]) for name in array.dtype.names]
+        call = _call_by_field(fields, array.dtype.names, consumer, f"arrayhub.asnested({records})")
         if call:
             return Verdict(consumer, CANNOT, obstacle, call)
     call = call_with_dtype(array, consumer, x, *_mask_of_nat(array.dtype))
@@ -466,20 +467,22 @@ def _casts(array: Any) -> Iterator[str]:
     yield from narrow.get(dtype.kind, ())
 
 
-def _call_for_fields(dtypes: list[Any], consumer: str, node: str) -> str:
-    """Return the call that exports the fields of records one by one, or "" if a field is not a number."""
-    if any(dtype.shape or dtype.kind not in "biufcmM" for dtype in dtypes):
+def _call_by_field(fields: list[Any], names: tuple[str, ...], consumer: str, x: str) -> str:
+    """Return the call that converts each field of the records `x`, or "" if a field cannot be converted."""
+    missing = any(facts.missing for facts in fields)
+    numbers = [facts.dtype.newbyteorder("=") for facts in fields if facts.leaf == "numbers" and not facts.lists]
+    strings = [facts for facts in fields if facts.leaf == "strings" and not facts.lists]
+    texts = strings if consumer == "numpy" and not missing else []
+    if len(numbers) + len(texts) < len(fields) or any(dtype.kind not in "biufcmM" for dtype in numbers):
         return ""
-    if not any(_obstacle_to_copy(asarray(np.empty(0, dtype.newbyteorder("="))), consumer) for dtype in dtypes):
-        return _each_field(consumer, node)
-    common = _common_type(dtypes)
-    call = "" if common is None else call_with_dtype(asarray(np.empty(0, common)), consumer, "column")
-    return call and f"{{key: {call} for key, column in {node}.fields.items()}}"
-
-
-def _each_field(consumer: str, node: str, *arguments: str) -> str:
-    call = call_of(consumer, "column", *(arguments or ("copy=True",)))
-    return f"{{key: {call} for key, column in {node}.fields.items()}}"
+    if len(set(names)) < len(names):
+        return ""
+    arguments = ("missing='mask'", "copy=True") if missing else ("copy=True",)
+    call = call_of(consumer, "column", *arguments)
+    if any(_obstacle_to_copy(asarray(np.empty(0, dtype)), consumer) for dtype in numbers):
+        common = _common_type(numbers)
+        call = "" if common is None else call_with_dtype(asarray(np.empty(0, common)), consumer, "column", *arguments)
+    return call and f"{{key: {call} for key, column in {x}.fields.items()}}"
 
 
 # ------------------------------------------------------------------------------------------------ nested to libraries
@@ -503,7 +506,7 @@ def _facts_of(node: Any) -> _Facts:
     """Describe a node by its kinds and bitmaps, without reading its elements."""
     if isinstance(node, USMArray):
         return _Facts(dtype=node.dtype, array=node, rows=node.ndim - 1)
-    kind = kind_of(node)
+    kind, meaning = kind_of(node), str(node.meaning or "")
     if kind.chunks:
         each = [_facts_of(chunk) for chunk in node.chunks]
         facts = each[0]
@@ -513,47 +516,34 @@ def _facts_of(node: Any) -> _Facts:
             facts.change = " and ".join(filter(None, ("concatenates its chunks", facts.change)))
         return facts
     missing = node.validity is not None and (not node_is_on_host(node) or node.null_count > 0)
-    if kind.characters:
-        return _Facts("strings" if kind.utf8 else "bytes", missing=missing)
-    if kind.fields:
-        return _Facts("records", missing=missing or any(_facts_of(field).missing for field in node.children))
-    if kind.indices:
-        return _Facts("categories", missing=missing)
+    if kind.lists or is_list_view(node):
+        facts = _facts_of(child_nodes(node)[0])
+        if kind.width:
+            facts.rows, facts.missing = facts.rows + 1, facts.missing | missing
+        else:
+            facts.lists, facts.missing_rows = facts.lists + 1, facts.missing_rows | missing
+        facts.change = "converts its list views" if kind.opaque else facts.change
+        facts.leaf = "other" if kind.lists and meaning else facts.leaf  # a map
+        return facts
     if is_run_end(node):
         facts = _facts_of(node.children[1])
         facts.change = "repeats the element of each run"
         facts.leaf = facts.leaf if facts.leaf == "numbers" else "other"
         return facts
-    if is_list_view(node):
-        facts = _facts_of(node.children[0])
-        facts.lists, facts.missing_rows = facts.lists + 1, facts.missing_rows | missing
-        facts.change = "converts its list views"
-        return facts
-    if kind.opaque:
-        decimals = str(node.meaning).startswith("d:")
-        return _Facts("decimals" if decimals else "other", missing=missing if has_bitmap(node) else True)
+    if kind.fields:
+        return _Facts("records", missing=missing or any(_facts_of(field).missing for field in node.children))
     if kind.packed:
         return _Facts(dtype=np.dtype(bool), missing=missing, change="unpacks its bits")
-    if kind.lists:
-        facts = _facts_of(node.content)
-        if kind.width:
-            facts.rows += 1
-            facts.missing |= missing
-        else:
-            facts.lists += 1
-            facts.missing_rows |= missing
-        if node.meaning is not None and kind.lists:  # a map
-            facts.leaf = "other"
-        return facts
-    meaning = node.meaning
+    if not kind.numbers:
+        leaf = "strings" if kind.utf8 else "bytes" if kind.characters else "categories" if kind.indices else "other"
+        missing |= kind.opaque and not has_bitmap(node)
+        return _Facts("decimals" if kind.opaque and meaning.startswith("d:") else leaf, missing=missing)
     facts = _facts_of(node.content)
     facts.missing = missing
     if meaning == "tdD":
         facts.dtype, facts.array, facts.change = np.dtype("M8[D]"), None, "converts its dates"
-    elif meaning is not None and meaning[:2] == "ts":
-        facts.leaf = "zoned"
-    elif meaning is not None and meaning != "tdm":
-        facts.leaf = "integers" if meaning[:2] == "tt" else "other"
+    elif meaning and meaning != "tdm":
+        facts.leaf = {"ts": "zoned", "tt": "integers"}.get(meaning[:2], "other")
     return facts
 
 
@@ -654,7 +644,8 @@ def _of_numbers(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdi
         if consumer == "numpy" and is_view and call.endswith("missing='mask', copy=True)"):
             call = call_of(consumer, "x", "missing='mask'")
         return Verdict(consumer, CANNOT, "elements are missing", call)
-    if own_dates(obj, facts) and consumer != "numpy":
+    days = facts.array is None and facts.dtype.kind == "M"  # of four bytes, which only NumPy's export converts
+    if days and issubclass(type(obj), NestedArray) and consumer != "numpy":
         call = call_with_dtype(proto, consumer, "arrayhub.as_numpy(x, copy=True)")
         return Verdict(consumer, CANNOT, "date32 is not supported", call)
     if facts.change or source.copied:
@@ -664,11 +655,6 @@ def _of_numbers(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdi
             return Verdict(consumer, COPY, change, call_of(consumer, "x", "copy=True"))
         return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x"))
     return _of_dense(obj, facts.array, "", consumer)
-
-
-def own_dates(obj: Any, facts: _Facts) -> bool:
-    """Return whether an object is a NestedArray of Arrow's dates of four bytes, which only NumPy's export converts."""
-    return issubclass(type(obj), NestedArray) and facts.array is None and facts.dtype.kind == "M"
 
 
 def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) -> Verdict:
@@ -687,22 +673,15 @@ def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) ->
         arguments = ("copy=True",) if view and not issubclass(type(obj), VALUES) else ()  # values are built
         return Verdict(consumer, COPY if view else ZERO_COPY, view, call_of(consumer, "x", *arguments))
     reason = "elements are missing" if facts.missing or facts.missing_rows else "arrays need rows of equal lengths"
-    if facts.missing_rows:
-        x = f"{x}.fill_null([])"
+    if facts.lists > 1 or (facts.array is None and proto.dtype.kind == "M"):  # rows of date32
+        return Verdict(consumer, CANNOT, reason)
+    x = f"{x}.fill_null([])" if facts.missing_rows else x
     if jagged:
         return Verdict(consumer, CANNOT, reason, call_of(consumer, x, "copy=True"))
-    if facts.lists > (2 if consumer == "torch" and not facts.missing else 1) or (
-        facts.missing_rows and facts.lists > 1
-    ):
-        return Verdict(consumer, CANNOT, reason)
-    days = facts.array is None and proto.dtype.kind == "M" and not facts.missing  # only NumPy's export converts date32
-    row = "arrayhub.as_numpy(row, copy=True)" if days and consumer != "numpy" else "row"
-    call = _call_on_numbers(consumer, proto, facts.missing, row) if numbers else call_of(consumer, "row", "copy=True")
-    if facts.lists == 2:
-        call = call_of(consumer, "row", "copy=True")
-    call = f"[{call} for row in {x}]" if call else ""
+    call = call_of(consumer, "row", "copy=True")
+    call = _call_on_numbers(consumer, proto, facts.missing, "row") if numbers else call
     unknown = numbers and equal is None and not facts.missing and not facts.missing_rows and consumer != "torch"
-    return Verdict(consumer, NOT_TRIED if unknown else CANNOT, reason, call)
+    return Verdict(consumer, NOT_TRIED if unknown else CANNOT, reason, call and f"[{call} for row in {x}]")
 
 
 def _has_equal_rows(node: Any) -> bool | None:
@@ -735,61 +714,28 @@ def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
             facts.missing &= not isinstance(dtype, np.dtype)
     rows = any(chunk.validity is not None and chunk.null_count for chunk in node.chunks)
     odd = next((name for name, f in zip(names, fields, strict=True) if f.leaf != "numbers" or f.lists or f.rows), None)
+    common = _common_type([facts.dtype for facts in fields]) if odd is None and fields else None
+    by_field = "" if rows else _call_by_field(fields, names, consumer, x)
+    if common is None:
+        why = "columns do not have a common type" if odd is None else f"column {odd!r} does not consist of numbers"
+        return Verdict(consumer, CANNOT, why, by_field)
+    proto = asarray(np.empty(0, common))
     structured = consumer == "numpy" and issubclass(type(obj), NestedArray)
-    if odd is None and fields:
-        common = _common_type([facts.dtype for facts in fields])
-        missing = rows or any(facts.missing for facts in fields)
-        if common is not None:
-            proto = asarray(np.empty(0, common))
-            lost, unknown = ("", "") if structured else _why_lost(source, common)
-            if lost:
-                records = call_of(consumer, x, "copy=True") if consumer == "numpy" and not missing else ""
-                return Verdict(consumer, CANNOT, lost, records or _by_field(consumer, x, fields, names))
-            if missing:
-                # missing='nan' converts integers to float64
-                floats = np.result_type(*(f.dtype if f.dtype.kind == "f" else np.dtype("f8") for f in fields))
-                nan = not _obstacle_to_copy(asarray(np.empty(0, floats)), consumer)
-                call = "" if structured else _call_on_numbers(consumer, proto, True, "x", nan)
-                return Verdict(consumer, CANNOT, "elements are missing", call or _by_field(consumer, x, fields, names))
-            why = "" if structured else _obstacle_to_copy(proto, consumer)
-            if not why:
-                change = f"a copy stores its columns as one matrix{unknown}"
-                return Verdict(consumer, COPY, source.copied or change, call_of(consumer, "x", "copy=True"))
-            mask = _mask_of_nat(common) if is_pandas(obj) else ()
-            return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x", *mask))
-    why = "columns do not have a common type" if odd is None else f"column {odd!r} does not consist of numbers"
-    call = _by_field(consumer, x, fields, names) if not rows else ""
-    return Verdict(consumer, CANNOT, why, call)
-
-
-def _why_lost(source: Source, common: Any) -> tuple[str, str]:
-    """Return why the common type of a table cannot represent a value, or "", and a note for a table with many rows."""
-    columns = dict(zip(source.array.field_names, source.array.children, strict=True))
-    dtypes = {name: _facts_of(column).dtype for name, column in columns.items()}
-    doubtful = [name for name, dtype in dtypes.items() if matrix.may_lose(dtype, common)]
-    if not doubtful or not node_is_on_host(source.array):
-        return "", ""
-    if max(len(source.array), source.length or 0) > LOOKED_AT:
-        return "", f"; OverflowError if {common} cannot represent a value of {', '.join(map(repr, doubtful))}"
-    for name in doubtful:
-        column = attempt(matrix.dense_column, name, columns[name], "to_dense")[0]
-        why = "" if column is None else matrix.why_lost(dense_as_numpy(column), common)
-        if why:
-            return f"column {name!r}: {why}", ""
-    return "", ""
-
-
-def _by_field(consumer: str, x: str, fields: list[_Facts], names: tuple[str, ...]) -> str:
-    """Return the call that converts each field, or "" if a field cannot be converted or names are repeated."""
-    missing = any(facts.missing for facts in fields)
-    for facts in fields:
-        numbers = facts.leaf == "numbers" and not facts.lists
-        text = facts.leaf == "strings" and not facts.lists and consumer == "numpy" and not missing
-        if not text and not (numbers and not _obstacle_to_copy(asarray(np.empty(0, facts.dtype)), consumer)):
-            return ""
-    if len(set(names)) < len(names):
-        return ""
-    return _each_field(consumer, x, *(("missing='mask'", "copy=True") if missing else ()))
+    if rows or any(facts.missing for facts in fields):
+        # missing='nan' converts integers to float64
+        floats = np.result_type(*(f.dtype if f.dtype.kind == "f" else np.dtype("f8") for f in fields))
+        nan = not _obstacle_to_copy(asarray(np.empty(0, floats)), consumer)
+        call = "" if structured else _call_on_numbers(consumer, proto, True, "x", nan)
+        return Verdict(consumer, CANNOT, "elements are missing", call or by_field)
+    why = "" if structured else _obstacle_to_copy(proto, consumer)
+    if why:
+        mask = _mask_of_nat(common) if is_pandas(obj) else ()
+        return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x", *mask))
+    change = source.copied or "a copy stores its columns as one matrix"
+    lost = [repr(name) for name, f in zip(names, fields, strict=True) if matrix.may_lose(f.dtype, common)]
+    if lost and not structured:
+        change += f"; OverflowError if {common} cannot represent a value of {', '.join(lost)}"
+    return Verdict(consumer, COPY, change, call_of(consumer, "x", "copy=True"))
 
 
 def _common_type(dtypes: list[Any]) -> Any:
@@ -804,22 +750,15 @@ def _common_type(dtypes: list[Any]) -> Any:
 
 def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -> Verdict:
     rules, array = get_rules(consumer), source.array
-    # with the Arrow type of the column, such as bool8
-    if isinstance(array, USMArray) and not source.copied and is_column(obj) and array is not obj:
-        node = attempt(asnested, _first_of(obj) if is_pandas(obj) else obj, copy=VIEW)[0]
-        array = array if node is None else node
     if isinstance(array, USMArray) and array.ndim == 0:
-        one = attempt(asarray, np.empty(0, array.dtype))[0]
-        instead = f"arrayhub.asarray({x}).reshape(-1)"
-        found = None if one is None else _of_nested_consumer(one, Source(one), consumer, instead)
-        call = "" if found is None else found.call
-        if found is not None and found.verdict != CANNOT:
-            call = call_of(consumer, instead, "copy=True")
+        one, instead = attempt(asarray, np.empty(0, array.dtype))[0], f"arrayhub.asarray({x}).reshape(-1)"
+        works = one is not None and not find_obstacle(rules.check, _type_of_copy(one), True, None)
+        call = call_of(consumer, instead, "copy=True") if works else ""
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
     obstacle = find_obstacle(rules.check, array, False, obj)
     if not obstacle:
         why = source.copied or rules.why_copied(array, obj)
-        return Verdict(consumer, COPY if why else ZERO_COPY, why or _note(array, consumer), call_of(consumer, x))
+        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, x))
     copied = array if isinstance(array, NestedArray) else _type_of_copy(array)
     why = find_obstacle(rules.check, copied, True, obj)
     why = why or _obstacle_to_move(array)
@@ -849,48 +788,11 @@ def _cast_for(array: Any, consumer: str) -> str:
     def is_rejected(numbers: Any) -> bool:
         return bool(find_obstacle(get_rules(consumer).check, numbers, True, None))
 
-    numbers = array
     if isinstance(array, NestedArray):
-        facts = _facts_of(array)
-        if (
-            facts.leaf != "numbers"
-            or facts.dtype.kind in "mM"
-            or any(node.extension is not None for node in _nodes(array))
-        ):
-            return ""
-        numbers = asarray(np.empty(0, facts.dtype))
-    cast = next((name for name in _casts(numbers) if not is_rejected(asarray(np.empty(0, name)))), "")
-    by_type = not cast or (numbers is array and array.ndim == 1) or is_rejected(numbers[:0].reshape(-1))
-    return cast if by_type else ""  # otherwise the library rejects the dimensions or the lists
-
-
-def _note(array: Any, consumer: str) -> str:
-    """Describe a result that shares memory in a form that the user may not expect."""
-    if consumer != "polars":
         return ""
-    if isinstance(array, USMArray):
-        rows = "a Series of rows; for a frame of the columns, use polars.DataFrame(arrayhub.as_numpy(x))"
-        return rows if array.ndim == 2 else ""
-    kinds = [(node, kind_of(node)) for node in _nodes(array)]
-    changes = []
-    if any(kind.lists and kind.ends and node.offsets.itemsize < 8 for node, kind in kinds):
-        changes.append("four-byte offsets become eight-byte offsets")
-    if any(is_list_view(node) for node, _ in kinds):
-        changes.append("list views become lists in order")
-    if any(kind.characters and kind.ends for _, kind in kinds):
-        changes.append("string offsets are converted to string views")
-    return "; ".join(changes)
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    """Yield a node and its descendants that are NestedArrays."""
-    if not isinstance(node, NestedArray):
-        return
-    yield node
-    kind = kind_of(node)
-    below = node.chunks if kind.chunks else node.children if kind.named else (node.content,)
-    for child in below:
-        yield from _nodes(child)
+    cast = next((name for name in _casts(array) if not is_rejected(asarray(np.empty(0, name)))), "")
+    by_type = not cast or array.ndim == 1 or is_rejected(array[:0].reshape(-1))
+    return cast if by_type else ""  # otherwise the library rejects the dimensions
 
 
 # --------------------------------------------------------------------------------------------------- other objects

@@ -187,7 +187,7 @@ cdef class NestedArray(Tree):
         cdef Tree t = self
         cdef Tree first = self.first_chunk()
         if has(t, CHUNKS) and has(first, FIELDS):
-            return tuple([chunked([(<Tree> chunk).parts[k] for chunk in t.parts]) for k in range(len(first.parts))])
+            return tuple([make_chunked([(<Tree> chunk).parts[k] for chunk in t.parts]) for k in range(len(first.parts))])
         return self.part_named("children", t.parts if has(t, FIELDS | FOREIGN) else None)
 
     @property
@@ -373,9 +373,9 @@ cdef class NestedArray(Tree):
         """
         cdef object node = self
         if not isinstance(key, tuple):
-            return indexed(self, key)
+            return get_item(self, key)
         for part in key:
-            node = indexed(<Tree> node, part) if isinstance(node, Tree) else node[part]
+            node = get_item(<Tree> node, part) if isinstance(node, Tree) else node[part]
         return node
 
     def __getattr__(self, str name):
@@ -405,7 +405,7 @@ cdef class NestedArray(Tree):
         """
         if not is_on_host(self):
             raise BufferError(unreadable("to_list", self.device, call="call x.to_host()"))
-        return listed(self)
+        return list_elements(self)
 
     def to_dense(self, *, copy=False):
         """Return the elements as one dense array. Rows of equal lengths, or the fields of records, become a dimension.
@@ -437,7 +437,7 @@ cdef class NestedArray(Tree):
         if copy is None:
             return view_or_copy(densified_with, self)
         copy = check_copy(copy, "to_dense")
-        result = densified(self, copy)
+        result = make_dense(self, copy)
         return result.copy() if copy and not result.is_copy else result
 
     def is_null(self):

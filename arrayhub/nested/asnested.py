@@ -1,7 +1,6 @@
 """asnested: import a nested object with the importer for its type."""
 
 import sys
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,8 @@ from arrayhub.nested.array import (
     make,
     nested_of,
     one_chunk,
-    renamed,
-    unwrapped,
+    rename_column,
+    unwrap_flat,
 )
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change
@@ -105,13 +104,12 @@ def asnested(
     1
     """
     if missing is not None:
-        export = partial(asnested, dtype=dtype, device=device)
-        return hooks.nested.with_value(obj, export, missing, copy, "arrayhub")
-    x = _asnested(obj, copy)
+        obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub")
+    x = _import_nested(obj, copy)
     return x if dtype is None and device is None else change(x, dtype, device)
 
 
-def _asnested(obj: Any, copy: Copy) -> NestedArray:
+def _import_nested(obj: Any, copy: Copy) -> NestedArray:
     copy = check_copy(copy, "asnested")
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:
@@ -120,7 +118,7 @@ def _asnested(obj: Any, copy: Copy) -> NestedArray:
         imported = view_or_copy(_without_arrow, obj) if copy is None else _without_arrow(obj, copy)
     name = name_of(obj)
     if name is not None and column_name(imported) is None:
-        imported = renamed(imported, name)
+        imported = rename_column(imported, name)
     return concatenate([imported]) if copy else imported
 
 
@@ -145,16 +143,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | N
 
     Return the array, and whether it is a copy of columns or chunks. Return None for other objects, and for a single
     column that is not dense, for example because it contains strings, ragged lists or missing values. If `keeps_lists`
-    is true, also return None for lists of variable length whose lengths are equal.
-
-    Raises
-    ------
-    BufferError, TypeError, ValueError
-        A column of a table is not dense, or the columns do not have a common type. The message names the column.
-    BufferError
-        The elements of a NestedArray of several chunks are not dense.
-    OverflowError
-        The common type of the columns would round an integer, or a time exceeds its range.
+    is true, also return None for lists of variable length whose lengths are equal. Errors of tables name the column.
     """
     if is_frame(obj):
         try:
@@ -365,28 +354,24 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return column
     if issubclass(cls, VALUES):
         forbidden(copy, "asnested", "values do not have memory to view")
-    array = _with_a_dimension(asarray(obj, copy=False if copy is VIEW else copy))
+    array = asarray(obj, copy=False if copy is VIEW else copy)
+    if array.ndim == 0:
+        raise TypeError(
+            f"asnested: {show(array)} has 0 dimensions; accepted: one or more. Use arrayhub.asarray(x).reshape(-1)"
+        )
     if (array.dtype.kind in "SU" or array.dtype.names is not None) and is_host_readable(array):
         return from_numpy(as_numpy(array), copy)
     return nested_of(array)
 
 
 def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
-    """Import a dict of columns as records that share the columns.
-
-    Raises
-    ------
-    TypeError, BufferError, OverflowError
-        A key is not a str, or `asnested` rejects a column. The message names the column.
-    ValueError
-        The columns have different lengths.
-    """
+    """Import a dict of columns, which have one length, as records that share the columns. Errors name the column."""
     parts: list[NestedArray] = []
     for name, column in columns.items():
         if not isinstance(name, str):
             raise TypeError(f"asnested: the dict has the key {show(name)}; accepted: names of columns, of type str")
         try:
-            x = _asnested(column, copy)
+            x = _import_nested(column, copy)
             one = one_chunk(x)
             if one is None:
                 if copy is False:
@@ -400,7 +385,7 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
                 f" {len(parts[0])}; accepted: columns of one length"
             )
         parts.append(one)
-    fields = tuple(unwrapped(renamed(part, None)) for part in parts)
+    fields = tuple(unwrap_flat(rename_column(part, None)) for part in parts)
     return make("record", len(parts[0]) if parts else 0, names=tuple(columns), parts=fields)
 
 
@@ -411,11 +396,3 @@ def _array_of(pyarrow: Any, scalar: Any) -> Any:
     stored = None if scalar.value is None else scalar.value.as_py()
     storage = pyarrow.array([stored], scalar.type.storage_type)
     return pyarrow.ExtensionArray.from_storage(scalar.type, storage)
-
-
-def _with_a_dimension(array: Any) -> Any:
-    if array.ndim == 0:
-        raise TypeError(
-            f"asnested: {show(array)} has 0 dimensions; accepted: one or more. Use arrayhub.asarray(x).reshape(-1)"
-        )
-    return array

@@ -39,10 +39,10 @@ cdef object mask_in(Descriptor validity, Py_ssize_t bit, Py_ssize_t length):
     return np.unpackbits(as_numpy(validity), bitorder="little")[bit : bit + length].astype(bool)
 
 
-cpdef object unpacked(Tree t):
+cpdef object unpack_bits(Tree t):
     """Return a copy of packed booleans with one byte per value."""
     if t is None or not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
-        raise TypeError(f"unpacked: {show(t)} is not of kind 'bits'")
+        raise TypeError(f"unpack_bits: {show(t)} is not of kind 'bits'")
     wait_for(<Descriptor> t.content, "content")
     bits = np.unpackbits(as_numpy(t.content), bitorder="little")[t.bit : t.bit + t.length]
     return asarray(bits.astype(bool), copy=True)
@@ -53,7 +53,7 @@ cpdef object bitmap_of(object mask):
     return asarray(np.packbits(mask, bitorder="little"))
 
 
-cpdef object covered(object node, object validity, Py_ssize_t bit):
+cpdef object cover_missing(object node, object validity, Py_ssize_t bit):
     """Return `node` with a validity bitmap. An element is missing if `node` or the bitmap marks the element as missing.
 
     If `node` does not have missing elements, the result shares the bitmap. Packed booleans whose first bit is not at
@@ -74,12 +74,12 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     if has(part, FOREIGN) and not layout_of(part.meaning)[0]:
         return hooks.nested.opaque.cover(part, validity, bit)
     if has(part, BIT_PACKED) and bit != part.bit:     # a node has a single bit offset for its content and its bitmap
-        part = with_validity(flat(unpacked(part)), part)
+        part = with_validity(flat(unpack_bits(part)), part)
     if part.validity is not None and count_nulls(part):
         validity = bitmap_of(valid_mask(part) & mask_in(validity, bit, part.length))
         bit = 0
         if has(part, BIT_PACKED):
-            part = flat(unpacked(part))
+            part = flat(unpack_bits(part))
     part.validity = never_written(validity)
     part.bit = bit
     part.nulls = UNCOUNTED

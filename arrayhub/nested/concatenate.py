@@ -1,7 +1,6 @@
 """Concatenate chunks of a NestedArray, and rows of its content."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,26 +18,23 @@ from arrayhub.nested.array import (
     make,
     nested_of,
     part,
-    unpacked,
+    unpack_bits,
     valid_mask,
     with_offsets,
     with_views,
 )
-from arrayhub.nested.to_device import moved, offsets_on_host, to_host
+from arrayhub.nested.to_device import move_arrays, offsets_on_host, to_host
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
     """Concatenate all chunks of arrays of one type in host memory. Only referenced elements are copied.
 
-    Raises
-    ------
-    TypeError
-        The chunks have several types.
+    Raise TypeError if the chunks have several types.
     """
-    return nested_of(_joined([to_host(chunk) for array in chunks for chunk in array.chunks]))
+    return nested_of(_join_nodes([to_host(chunk) for array in chunks for chunk in array.chunks]))
 
 
-def _joined(nodes: list[Any]) -> Any:
+def _join_nodes(nodes: list[Any]) -> Any:
     """Concatenate nodes of one type. The result has the kind and offset type of the first node if the offsets fit."""
     nodes = [nested_of(node) for node in nodes]
     if kind_of(nodes[0]).views:
@@ -66,10 +62,12 @@ def _joined_in_order(nodes: list[Any]) -> Any:
     for node in nodes:
         check(node)
     if kind_of(first).opaque:
-        return opaque.concatenate(nodes) if len(nodes) > 1 else moved(first, _copy, lambda node: _joined([node]))
-    mask = np.concatenate([valid_mask(node) for node in nodes]) if any(map(_may_miss, nodes)) else None
+        return (
+            opaque.concatenate(nodes) if len(nodes) > 1 else move_arrays(first, _copy, lambda node: _join_nodes([node]))
+        )
+    mask = np.concatenate(list(map(valid_mask, nodes)))
     facts: dict[str, Any] = {
-        "validity": None if mask is None or mask.all() else bitmap_of(mask),
+        "validity": None if mask.all() else bitmap_of(mask),
         "meaning": first.meaning,
         **field_facts(first),
     }
@@ -81,20 +79,20 @@ def _joined_in_order(nodes: list[Any]) -> Any:
             return content
         return make(first.kind, length, content=content, **facts)
     if kind.packed:
-        bits = np.concatenate([as_numpy(unpacked(node)) for node in nodes])
+        bits = np.concatenate([as_numpy(unpack_bits(node)) for node in nodes])
         return make("bits", length, content=bitmap_of(bits), **facts)
     if kind.ends:
         return make(first.kind, length, **_joined_rows(nodes), **facts)
     if kind.width:
-        return make("regular", length, width=first.width, content=_joined([node.content for node in nodes]), **facts)
+        return make(
+            "regular", length, width=first.width, content=_join_nodes([node.content for node in nodes]), **facts
+        )
     if kind.fields:
         columns = zip(*(node.children for node in nodes), strict=True)
-        return make("record", length, names=first.field_names, parts=tuple(_joined(list(c)) for c in columns), **facts)
+        return make(
+            "record", length, names=first.field_names, parts=tuple(_join_nodes(list(c)) for c in columns), **facts
+        )
     return _joined_categories(nodes, length, facts)
-
-
-def _may_miss(node: NestedArray) -> bool:
-    return node.validity is not None
 
 
 def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
@@ -127,27 +125,29 @@ def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
         total += int(offsets[-1] - offsets[0])
     wide = np.concatenate(ends)
     narrow = nodes[0].offsets.itemsize == 4 and total < 2**31
-    return {"offsets": asarray(wide.astype(np.int32) if narrow else wide), "content": _joined(parts)}
+    return {"offsets": asarray(wide.astype(np.int32) if narrow else wide), "content": _join_nodes(parts)}
 
 
 def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, Any]) -> NestedArray:
     """Concatenate the dictionaries of the chunks without repeating a category, and convert the indices accordingly.
 
-    If all dictionaries are equal, the result has this dictionary. The indices become int64 if the last index into the
-    new dictionary exceeds the range of their type.
+    The indices become int64 if the last index into the new dictionary exceeds the range of their type.
     """
-    encodings: list[tuple[Any, ...]] = []
-    contents: dict[tuple[Any, ...], Any] = {}
-    distinct: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # so that equal encodings are kept only once
-    for k, node in enumerate(nodes):
-        same = k and node.content is nodes[k - 1].content
-        encoding = encodings[-1] if same else _encoding(node.content)
-        encodings.append(distinct.setdefault(encoding, encoding))
-        contents.setdefault(encodings[-1], node.content)
-    content, positions = _unified(contents)
+    contents = {id(node.content): node.content for node in nodes}
+    known: dict[Any, int] = {}  # the new index of each category
+    parts, positions = [], {}
+    for key, content in contents.items():
+        categories = _distinct_categories(content, len(contents) == 1)
+        new = np.zeros(len(categories), bool)
+        for k, category in enumerate(categories):
+            if category not in known:
+                known[category], new[k] = len(known), True
+        parts.append(select(nested_of(content), new))
+        positions[key] = np.array([*map(known.__getitem__, categories), 0])  # 0 for the index -1 of missing elements
+    content = _join_nodes(parts)
     indices = [
-        positions[encoding][np.where(valid_mask(node), as_numpy(node.indices).astype(np.int64), -1)]
-        for encoding, node in zip(encodings, nodes, strict=True)
+        positions[id(node.content)][np.where(valid_mask(node), as_numpy(node.indices).astype(np.int64), -1)]
+        for node in nodes
     ]
     dtype = nodes[0].indices.dtype
     fits = len(content) - 1 <= np.iinfo(dtype).max
@@ -155,56 +155,24 @@ def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, A
     return make("categorical", length, indices=asarray(joined), content=content, **facts)
 
 
-def _encoding(content: Any) -> tuple[Any, ...]:
-    """Return a hashable encoding of a dictionary.
+def _distinct_categories(content: Any, alone: bool) -> list[Any]:
+    """Return a key for each category. Keys of equal categories are equal.
 
-    It consists of the type and the offsets of the categories, their bytes, and a mask of valid ones. For lists, records
-    and other nested categories, which are not compared, it is the identity of the dictionary.
+    The categories of the only dictionary, and lists, records and other nested categories, are not compared.
     """
     node = nested_of(content)
     check(node)
-    kind, valid = kind_of(node), valid_mask(node)
-    if kind.characters:
-        node = with_offsets(node) if kind.views else node
-        offsets = offsets_on_host(node).astype(np.int64)
-        data = as_numpy(part(node.content, int(offsets[0]), int(offsets[-1]))).tobytes()
-        return (kind.utf8, node.meaning), (offsets - offsets[0]).tobytes(), data, valid.tobytes()
-    if kind.numbers or kind.packed:
-        values = as_numpy(unpacked(node) if kind.packed else node.content)
-        offsets = np.arange(len(node) + 1) * (values.nbytes // max(len(node), 1))
-        return (values.dtype.str, node.meaning), offsets.tobytes(), values.tobytes(), valid.tobytes()
-    return (id(content),)
+    kind = kind_of(node)
+    if alone or not (kind.characters or kind.numbers or kind.packed):
+        return [(id(content), k) for k in range(len(node))]
+    return list(map(repr, node.to_list()))  # in contrast to the values, the texts of 0.0 and -0.0 differ
 
 
-def _unified(contents: dict[Any, Any]) -> tuple[Any, dict[Any, Any]]:
-    """Concatenate distinct dictionaries, the values of `contents`, and omit repeated categories.
-
-    Return the new dictionary, and for each encoding an array of the new index of each category. The last element of
-    this array is 0, for the index -1 of missing elements.
-    """
-    parts, positions, total = [], {}, 0
-    known: dict[Any, int] = {}  # the new index of each category, by its type and bytes
-    for encoding, content in contents.items():
-        if len(contents) == 1 or len(encoding) == 1:
-            own = np.arange(total, total + len(content))
-        else:
-            categories = [(encoding[0], category) for category in _categories(*encoding[1:])]
-            for category in categories:
-                known.setdefault(category, len(known))
-            own = np.array([known[category] for category in categories], np.int64)
-        added, new = np.unique(own, return_index=True)
-        new = new[added >= total]  # the first place of each category that the previous dictionaries do not contain
-        cuts = [0, *(np.flatnonzero(np.diff(new) != 1) + 1).tolist(), len(new)]
-        parts += [part(content, int(new[start]), int(new[stop - 1]) + 1) for start, stop in pairwise(cuts) if len(new)]
-        positions[encoding] = np.append(own, 0)
-        total += len(new)
-    return _joined(parts or [part(next(iter(contents.values())), 0, 0)]), positions
-
-
-def _categories(offsets: bytes, data: bytes, valid: bytes) -> list[bytes | None]:
-    """Return the bytes of each category of an encoded dictionary, or None for a missing category."""
-    ends = np.frombuffer(offsets, np.int64).tolist()
-    return [data[a:b] if is_valid else None for (a, b), is_valid in zip(pairwise(ends), valid, strict=True)]
+def select(node: NestedArray, mask: Any) -> NestedArray:
+    """Return a copy of the elements of a node for which `mask` is True."""
+    cuts = np.flatnonzero(np.diff(mask, prepend=False, append=False)).tolist()
+    parts = [part(node, start, stop) for start, stop in zip(cuts[::2], cuts[1::2], strict=True)]
+    return concatenate(parts or [part(node, 0, 0)])
 
 
 def content_of_rows(node: NestedArray) -> Any:
@@ -225,4 +193,4 @@ def gather_rows(content: Any, starts: Any, sizes: Any) -> Any:
         ends = np.cumsum(lengths)
         rows = np.arange(ends[-1]) + np.repeat(starts[first] - ends + lengths, lengths)
         return array_like(as_numpy(content)[rows], content)
-    return _joined([part(content, a, b) for a, b in zip(starts[first].tolist(), stops[last].tolist(), strict=True)])
+    return _join_nodes([part(content, a, b) for a, b in zip(starts[first].tolist(), stops[last].tolist(), strict=True)])

@@ -1,7 +1,6 @@
 """Convert NestedArrays to the layout that a consumer expects: int64 offsets, string views, date32."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,48 +16,20 @@ from arrayhub.nested.array import (
     bitmap_of,
     check,
     check_names,
-    covered,
+    cover_missing,
     field_facts,
     is_on_host,
     make,
     nested_of,
     part,
-    unpacked,
+    unpack_bits,
     wide_lists,
-    with_offsets,
     with_views,
 )
 from arrayhub.nested.logical_types import decimal_type
 from arrayhub.nested.matrix import index_columns
 from arrayhub.nested.opaque import can_decode, decode, is_list_view, is_run_end
-from arrayhub.nested.to_device import offsets_on_host
-
-
-def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
-    """Return a new node with `change` applied to the content of `node`, or to each of its children or chunks.
-
-    `others` are new values of other parts, such as ``offsets``. The new node shares all remaining parts.
-    """
-    if kind_of(node).chunks:
-        return make("chunked", len(node), parts=tuple(map(change, node.chunks)))
-    facts: dict[str, Any] = {
-        "validity": node.validity,
-        "bit": node.validity_offset,
-        "width": node.width,
-        "meaning": node.meaning,
-        "skip": node.run_offset,
-        **field_facts(node),
-    }
-    facts |= {name: getattr(node, name) for name in kind_of(node).structure}
-    if kind_of(node).named:
-        facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
-    else:
-        facts["content"] = change(node.content)
-    if kind_of(node).opaque:
-        facts["buffers"] = node.buffers
-    if kind_of(node).views:
-        facts["parts"] = node.buffers
-    return make(node.kind, len(node), **(facts | others))
+from arrayhub.nested.to_device import child_nodes, identity, offsets_on_host, rebuild
 
 
 def change(x: NestedArray, dtype: Any, device: Any) -> NestedArray:
@@ -71,10 +42,7 @@ def change(x: NestedArray, dtype: Any, device: Any) -> NestedArray:
 def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
     """Cast the numbers of a node at any depth, except the index of a pandas frame. See `change`.
 
-    Raises
-    ------
-    TypeError
-        The elements are not numbers or times.
+    Raise TypeError if the elements are not numbers or times.
     """
     if not isinstance(node, NestedArray):
         if casting.rank(node.dtype) is None and node.dtype.kind not in "mM":
@@ -85,7 +53,7 @@ def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
     kind = kind_of(node)
     if kind.packed:
         facts = field_facts(node) | {"validity": node.validity, "bit": node.validity_offset}
-        flat = make("flat", len(node), content=unpacked(node), **facts)
+        flat = make("flat", len(node), content=unpack_bits(node), **facts)
         return node if dtype == np.bool_ else _cast(flat, dtype)
     if not (kind.chunks or kind.fields or kind.lists or (kind.numbers and node.meaning is None)):
         raise _cast_error(node.type, dtype)
@@ -103,11 +71,6 @@ def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
 
 def _cast_error(type_: Any, dtype: np.dtype[Any]) -> TypeError:
     return TypeError(f"dtype: the elements are of type {type_}, and dtype is {dtype}; accepted: numbers and times")
-
-
-def identity(content: Any) -> Any:
-    """Return the content itself, for `rebuild` and `moved`."""
-    return content
 
 
 def with_wide_offsets(x: NestedArray) -> NestedArray:
@@ -179,46 +142,6 @@ def _for_polars(node: Any) -> Any:
     return rebuild(node, _for_polars) if kind.width or kind.fields or kind.chunks else node
 
 
-def has_views(node: Any) -> bool:
-    """Return whether a node is a string view or a list view, or contains such a node at any depth."""
-    if not isinstance(node, NestedArray):
-        return False
-    kind = kind_of(node)
-    return kind.views or (kind.opaque and is_list_view(node)) or any(map(has_views, child_nodes(node)))
-
-
-def child_nodes(node: NestedArray) -> tuple[Any, ...]:
-    """Return the chunks, fields, children or content of a node. Each is a USMArray or a NestedArray."""
-    kind = kind_of(node)
-    if kind.chunks or kind.named:
-        return node.chunks if kind.chunks else node.children
-    return (node.content,)
-
-
-def for_pandas(node: Any) -> Any:
-    """Convert string views to strings with offsets, and list views to lists, at any depth.
-
-    The characters are copied, and the rows of list views that are out of order.
-
-    pandas 3.1 and pyarrow 26 raise an error for string views in ``str.upper``, ``sort_values`` and ``Series.take``, and
-    for string views in lists or list views in ``print`` and ``Series.to_numpy``.
-    """
-    if not has_views(node):
-        return node
-    kind = kind_of(node)
-    if kind.views:
-        return with_offsets(node)
-    if is_list_view(node):
-        return for_pandas(decode(node, "pandas"))
-    if kind.ends:
-        check(node)
-        offsets = offsets_on_host(node)
-        start, stop = int(offsets[0]), int(offsets[-1])
-        shifted = asarray(offsets - offsets.dtype.type(start))
-        return rebuild(node, lambda content: for_pandas(part(content, start, stop)), offsets=shifted)
-    return rebuild(node, for_pandas)
-
-
 def _check_opaque(node: NestedArray) -> None:
     """Raise BufferError for unions, intervals and decimals that polars does not support."""
     meaning = str(node.meaning)
@@ -256,15 +179,12 @@ def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:
 def with_days(node: Any) -> Any:
     """Convert ``datetime64[D]`` (8 bytes) to Arrow's date32 (4 bytes) in host memory. NaT becomes missing.
 
-    Raises
-    ------
-    BufferError
-        A date exceeds the range of date32.
+    Raise OverflowError if a date exceeds the range of date32.
     """
     if not isinstance(node, NestedArray):
         return _days(node) if is_days(node) else node
     if kind_of(node).numbers and is_days(node.content):
-        return covered(_days(node.content), node.validity, node.validity_offset)
+        return cover_missing(_days(node.content), node.validity, node.validity_offset)
     return rebuild(node, with_days) if kind_of(node).over_nodes else node
 
 

@@ -12,7 +12,16 @@ from arrayhub._core.copying import forbidden
 from arrayhub._core.errors import Refusal
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.known import derived_from
-from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, unwrapped, without_gaps
+from arrayhub.nested.array import (
+    NestedArray,
+    bitmap_of,
+    cover_missing,
+    make,
+    nested_of,
+    part,
+    unwrap_flat,
+    without_gaps,
+)
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
 from arrayhub.nested.opaque import make_null, make_rows
 
@@ -33,11 +42,7 @@ def from_awkward(obj: Any, copy: bool | None = False) -> NestedArray:
 
     A validity bitmap is shared if it has Arrow's layout. Byte masks and option indices are converted to a new bitmap.
     Elements are copied if an index reorders them. Strings are copied unless they have offsets, as in a ListOffsetArray.
-
-    Raises
-    ------
-    BufferError
-        The array contains a node that NestedArray does not support, or `copy` is False and elements must be copied.
+    For VIEW, raise BufferError instead.
     """
     return nested_of(_walk(obj.layout, copy))
 
@@ -107,7 +112,7 @@ def _record(layout: Any, copy: bool | None) -> Any:
 
 def _with_bits(content: Any, length: int, validity: Any) -> Any:
     """Add a bitmap to `content`. An element is missing if `content` or the bitmap marks it as missing."""
-    return covered(part(content, 0, length), validity, 0)
+    return cover_missing(part(content, 0, length), validity, 0)
 
 
 def _bit_masked(layout: Any, copy: bool | None) -> Any:
@@ -149,7 +154,7 @@ def _filler(content: Any) -> Any:
         return sys.modules["awkward"].from_iter([None], highlevel=False)
 
 
-def _indexed(layout: Any, copy: bool | None) -> Any:
+def _import_indexed(layout: Any, copy: bool | None) -> Any:
     if layout.parameter("__array__") == "categorical":
         return _categorical(layout, copy)
     forbidden(copy, "asnested", "an awkward index requires a copy of the elements in the order of the index")
@@ -187,14 +192,14 @@ def _union(layout: Any, copy: bool | None) -> Any:
     codes = ",".join(map(str, range(len(contents))))
     names = tuple(map(str, range(len(contents))))
     return make("opaque", len(layout), meaning=f"+ud:{codes}", buffers=(asarray(tags), asarray(index)), copy=copy,
-                parts=tuple(map(unwrapped, contents)), names=names)  # fmt: skip
+                parts=tuple(map(unwrap_flat, contents)), names=names)  # fmt: skip
 
 
 _IMPORTERS: dict[str, Callable[[Any, bool | None], Any]] = {
     "BitMaskedArray": _bit_masked,
     "ByteMaskedArray": _by_mask,
     "EmptyArray": lambda layout, copy: make_null(0),
-    "IndexedArray": _indexed,
+    "IndexedArray": _import_indexed,
     "IndexedOptionArray": _option,
     "ListArray": _list_array,
     "ListOffsetArray": _list,

@@ -7,21 +7,14 @@ import numpy as np
 
 from arrayhub._core.copying import forbidden
 from arrayhub.convert.functions import asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, covered, from_string_dtype, make, nested_of, unwrapped
+from arrayhub.nested.array import NestedArray, bitmap_of, cover_missing, from_string_dtype, make, nested_of, unwrap_flat
 from arrayhub.nested.from_python import characters, from_python
 
 
 def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
     """Import an ndarray as a NestedArray. Numbers and fields are views. Strings and Python objects are copied.
 
-    Raises
-    ------
-    TypeError
-        The array has 0 dimensions, is a StringDType array of several dimensions, or is a masked array of records.
-    TypeError, BufferError
-        `asarray` rejects the elements.
-    BufferError
-        `copy` is VIEW, and strings or Python objects must be copied.
+    For VIEW, raise BufferError if strings or Python objects must be copied.
     """
     if array.ndim == 0 or (array.dtype.kind == "T" and array.ndim > 1):
         raise TypeError(
@@ -31,7 +24,7 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
     if array.dtype.kind in "STU":
         forbidden(copy, "asnested", "NumPy stores strings in a different layout")
     if isinstance(array, np.ma.MaskedArray):
-        return _masked(array, copy)
+        return _import_masked(array, copy)
     if array.dtype.kind == "O":
         forbidden(copy, "asnested", "Python objects do not have memory to view")
         return from_python(array.tolist())
@@ -51,17 +44,17 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
 def _in_rows(node: NestedArray, shape: tuple[int, ...]) -> NestedArray:
     """Give a one-dimensional node a shape. Dimensions after the first become regular nodes."""
     for axis in range(len(shape) - 1, 0, -1):
-        node = make("regular", math.prod(shape[:axis]), width=shape[axis], content=unwrapped(node))
+        node = make("regular", math.prod(shape[:axis]), width=shape[axis], content=unwrap_flat(node))
     return node
 
 
 def _records(array: Any, copy: bool | None) -> NestedArray:
     names = tuple(array.dtype.names)
-    parts = tuple(unwrapped(from_numpy(array[name], copy)) for name in names)
+    parts = tuple(unwrap_flat(from_numpy(array[name], copy)) for name in names)
     return make("record", len(array), names=names, parts=parts)
 
 
-def _masked(array: Any, copy: bool | None) -> NestedArray:
+def _import_masked(array: Any, copy: bool | None) -> NestedArray:
     """Import a masked array. Numbers are shared, and the mask is packed into a bitmap.
 
     Masked strings become missing elements without characters.
@@ -73,7 +66,7 @@ def _masked(array: Any, copy: bool | None) -> NestedArray:
     mask = np.ma.getmaskarray(array)
     validity = None if not mask.any() else bitmap_of(~mask)
     if array.dtype.kind in "STU":
-        return covered(from_numpy(array.filled("")), validity, 0)
+        return cover_missing(from_numpy(array.filled("")), validity, 0)
     return make("flat", len(array), content=asarray(np.ma.getdata(array)), validity=validity)
 
 
@@ -81,4 +74,4 @@ def _masked_rows(array: Any, copy: bool | None) -> NestedArray:
     """Import a multidimensional masked array as rows of equal lengths. Only a C-contiguous array is shared."""
     if not np.ma.getdata(array).flags.c_contiguous:
         forbidden(copy, "asnested", "a masked array of several dimensions that is not C-contiguous needs a copy")
-    return _in_rows(_masked(array.reshape(-1), copy), array.shape)
+    return _in_rows(_import_masked(array.reshape(-1), copy), array.shape)

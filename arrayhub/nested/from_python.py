@@ -13,7 +13,7 @@ from arrayhub._core.errors import X_NAME, RangeRefusal, TypeRefusal, form_of, re
 from arrayhub.array.casting import check_common, common, microseconds, ticks
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
-from arrayhub.nested.array import NestedArray, ascii_texts, bitmap_of, make, rows_of_numbers, unwrapped
+from arrayhub.nested.array import NestedArray, ascii_texts, bitmap_of, make, rows_of_numbers, unwrap_flat
 
 MAX_LEVELS = 64  # maximum depth of nested lists; limits the recursion for a list that contains itself
 MAX_ELEMENTS = 2**32  # a small list of repeated references to one list can have more elements than fit in memory
@@ -23,25 +23,9 @@ _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
 def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
-    """Copy the elements of a sequence to one array.
+    """Copy the elements of a sequence to one array. They are all of one kind, a row of `_COLUMNS`.
 
-    Parameters
-    ----------
-    values : sequence
-        Numbers, strings, bytes, datetimes, dates, timedeltas, dicts, or sequences and arrays, all of one kind. None,
-        ``pandas.NA`` and ``pandas.NaT`` are missing values.
-
-    Raises
-    ------
-    TypeError
-        The elements have different types, such as numbers and strings, or a type that arrays do not support. The
-        message names the first element whose type does not fit.
-    ValueError
-        A string contains surrogates, which UTF-8 cannot encode.
-    OverflowError
-        A time does not fit in the 64 bits of its unit, or is outside of the years 1 to 9999 in UTC.
-    BufferError
-        An array in the list is not in host memory.
+    None, ``pandas.NA`` and ``pandas.NaT`` are missing values. `asnested` documents the errors.
     """
     if level == 0 and type(values) is list and (quick := _frequent(values)) is not None:
         return quick
@@ -95,13 +79,7 @@ def _is_array_type(cls: type) -> bool:
 
 
 def _with_ndarrays(values: Sequence[Any]) -> list[Any]:
-    """Replace the arrays of other libraries by ndarrays, and return the values.
-
-    Raises
-    ------
-    BufferError, TypeError
-        An array is not in host memory, or NumPy cannot represent it.
-    """
+    """Replace the arrays of other libraries by ndarrays, and return the values. Raises as `as_numpy` does."""
     rows = []
     for value in values:
         try:
@@ -230,7 +208,7 @@ def _zone_of(value: datetime.datetime) -> str | None:
     if zone == datetime.UTC:
         return "UTC"
     if isinstance(zone, datetime.timezone):
-        return _fixed(value)
+        return _format_utc_offset(value)
     name = getattr(zone, "key", getattr(zone, "zone", None))  # zoneinfo, pytz
     if not isinstance(name, str):
         raise TypeRefusal(
@@ -241,7 +219,7 @@ def _zone_of(value: datetime.datetime) -> str | None:
     return name
 
 
-def _fixed(value: datetime.datetime) -> str:
+def _format_utc_offset(value: datetime.datetime) -> str:
     """Return the offset from UTC in Arrow's format, such as ``+02:00``. Arrow does not store names of fixed offsets."""
     seconds = int(microseconds(value.utcoffset())) // 1_000_000
     if seconds % 60 or microseconds(value.utcoffset()) % 1_000_000:
@@ -317,7 +295,7 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     if any(isinstance(row, np.ma.MaskedArray) for row in arrays):
         present = [row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in present]  # None where masked
     alike = _are_alike(present)
-    content = _joined(present) if alike else unwrapped(from_python(list(chain.from_iterable(present)), level + 1))
+    content = _join_rows(present) if alike else unwrap_flat(from_python(list(chain.from_iterable(present)), level + 1))
     return make("list", len(values), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
 
 
@@ -331,7 +309,7 @@ def _are_alike(rows: Any) -> bool:
     return dtype.kind in "biufcmM" or dtype.isbuiltin == 2  # 2: registered by a library, such as ml_dtypes
 
 
-def _joined(rows: Any) -> Any:
+def _join_rows(rows: Any) -> Any:
     return asarray(np.ascontiguousarray(np.concatenate(rows)))
 
 
@@ -343,7 +321,7 @@ def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     names = tuple(dict.fromkeys(chain.from_iterable(present)))
     if not all(isinstance(name, str) for name in names):
         raise TypeRefusal("asnested", f"the dict keys are {show(names)}; accepted: keys of type str")
-    columns = tuple(map(unwrapped, _columns(values, names, level)))
+    columns = tuple(map(unwrap_flat, _columns(values, names, level)))
     return make("record", len(values), parts=columns, names=names, validity=_bits(mask))
 
 

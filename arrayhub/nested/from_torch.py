@@ -24,11 +24,7 @@ def is_jagged(obj: Any) -> bool:
 def from_torch(obj: Any, copy: bool | None = False) -> NestedArray:
     """Import a jagged tensor as lists that share the memory of the tensor's values and offsets.
 
-    Raises
-    ------
-    BufferError
-        The layout is ``torch.strided``, a dimension other than 1 is ragged, or `copy` is False and the offsets are not
-        contiguous.
+    Raise BufferError for other layouts, and if `copy` is VIEW and the offsets are not contiguous.
     """
     torch = sys.modules["torch"]
     ragged = _ragged_in(obj) if obj.layout is torch.jagged else None
@@ -73,29 +69,11 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
     if kind.utf8:
         raise Refusal("torch", "strings are not supported", call="arrayhub.as_numpy(x, copy=True)")
     if not (kind.lists and kind.ends) or isinstance(x.content, NestedArray) or x.null_count:
-        has_missing = "?" in str(x.type) or "option[" in str(x.type)
-        missing = ", pass missing=value" if has_missing and _is_torch_type(x) else ""
-        raise Refusal(
-            "torch",
-            f"the type is {x.type}; accepted: n * var * number without missing values."
-            f" Convert one of its parts{missing}, or call x.to_list()",
-        )
+        raise Refusal("torch", f"the type is {x.type}", "n * var * number without missing values")
     x = with_wide_offsets(x)
     values = as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
     offsets = as_torch(x.offsets, copy=copy, allow_readonly=True)
     return torch.nested.nested_tensor_from_jagged(values, offsets, **_shortest_and_longest(x))
-
-
-def _is_torch_type(x: Any, is_ragged: bool = False) -> bool:
-    """Return whether torch supports the values of a node, with at most one dimension of lists of different lengths."""
-    if not isinstance(x, NestedArray):
-        return x.dtype.kind not in "mM"
-    kind = kind_of(x)
-    if kind.lists:
-        return not (is_ragged and not kind.width) and _is_torch_type(x.content, is_ragged or not kind.width)
-    if kind.fields:
-        return not is_ragged and all(map(_is_torch_type, x.children))
-    return kind.packed or (kind.numbers and x.meaning is None and _is_torch_type(x.content))
 
 
 def _shortest_and_longest(x: NestedArray) -> dict[str, int]:

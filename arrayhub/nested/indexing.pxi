@@ -36,10 +36,10 @@ from arrayhub._core.errors import show
 from arrayhub._core.tree import KIND_NAMES
 
 
-cdef object indexed(Tree t, object key):
+cdef object get_item(Tree t, object key):
     cdef Py_ssize_t i, start, stop, step
     if isinstance(key, str) and has(t, CHUNKS):
-        return chunked([indexed(<Tree> chunk, key) for chunk in t.parts])
+        return make_chunked([get_item(<Tree> chunk, key) for chunk in t.parts])
     if isinstance(key, str):
         if not has(t, FIELDS):
             instead = "; use x.children" if has(t, FOREIGN) and t.parts else ""
@@ -98,7 +98,7 @@ cdef object range_error(Tree t, object key):
 
 cdef object masked_field(Tree t, object field):
     """Return a field of a record, with the elements of missing records marked as missing."""
-    return field if count_nulls(t) == 0 else covered(field, t.validity, t.bit)
+    return field if count_nulls(t) == 0 else cover_missing(field, t.validity, t.bit)
 
 
 cdef object element(Tree t, Py_ssize_t i):

@@ -13,14 +13,14 @@ _NUMPY_UNITS = {"s": "s", "m": "ms", "u": "us"}
 _SECONDS_PER_DAY = 86400
 
 
-def listed(numbers, meaning):
+def list_elements(numbers, meaning):
     """Convert an ndarray to Python objects of the type that the Arrow format `meaning` describes.
 
     Times in nanoseconds, and dates and times outside the years 1 to 9999, become integers, as in
     ``numpy.ndarray.tolist``. Times of day that are negative, or at least 24 hours, also become integers.
     """
     if numbers.ndim > 1:
-        return [listed(row, meaning) for row in numbers]
+        return [list_elements(row, meaning) for row in numbers]
     kind, unit = meaning[:2], meaning[2:3]
     if meaning == "tdD":
         return numbers.astype("M8[D]").tolist()

@@ -9,21 +9,13 @@ from arrayhub._core.errors import PASSES_ON, RangeRefusal, Refusal, TypeRefusal,
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
+from arrayhub.nested.array import NestedArray, cover_missing, nested_of, unwrap_flat
 
 
 def from_record(node: NestedArray) -> Any:
     """Copy the fields of a record to the columns of a matrix. The index of a pandas DataFrame is omitted.
 
-    No row of the record may be missing.
-
-    Raises
-    ------
-    BufferError, TypeError, ValueError
-        A field does not contain one number for each row, or the fields do not have a common type. The message names the
-        field.
-    OverflowError
-        The common type would round an integer, or a time exceeds the range of the common type.
+    No row of the record may be missing. Errors name the field.
     """
     columns = [(name, dense_column(name, field, "to_dense")) for name, field in fields_of(node)]
     return matrix(columns, len(node), "to_dense")
@@ -38,7 +30,7 @@ def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
     names_and_fields = [pair for pair in zip(node.field_names, node.children, strict=True) if pair[0] not in index]
     if node.validity is None or node.null_count == 0:
         return names_and_fields
-    return [(name, covered(field, node.validity, node.validity_offset)) for name, field in names_and_fields]
+    return [(name, cover_missing(field, node.validity, node.validity_offset)) for name, field in names_and_fields]
 
 
 def index_columns(node: NestedArray) -> list[Any]:
@@ -67,7 +59,7 @@ def from_frame(frame: Any) -> Any:
             raise
         except (BufferError, TypeError, ValueError) as error:
             raise _error_of_column(error, "asarray", name) from error
-        columns.append((name, _checked(name, column, "asarray")))
+        columns.append((name, _check_column(name, column, "asarray")))
     return matrix(columns, len(frame), "asarray")
 
 
@@ -80,10 +72,10 @@ def dense_column(name: Any, field: Any, call: str) -> Any:
         column = node.to_dense(copy=None)
     except (BufferError, ValueError) as error:
         raise _error_of_column(error, call, name) from None
-    return _checked(name, column, call)
+    return _check_column(name, column, call)
 
 
-def _checked(name: Any, column: Any, call: str) -> Any:
+def _check_column(name: Any, column: Any, call: str) -> Any:
     if column.ndim != 1:
         raise _column_error(Refusal, call, name, f"rows have shape {column.shape[1:]}", "single numbers")
     if casting.rank(column.dtype) is None and column.dtype.kind not in "mM":
@@ -108,17 +100,12 @@ def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepte
 def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     """Return a C-ordered copy of columns in NumPy's common type, of shape ``(length, number of columns)``.
 
-    Raises
-    ------
-    TypeError
-        The columns do not have a common type.
-    OverflowError
-        The common type is a floating-point or complex type and would round an integer, or a time exceeds its range.
+    Raise TypeError without a common type, and OverflowError if it would round an integer or cannot hold a time.
     """
     dtype = _common_type(columns, call) if columns else np.dtype(np.float64)
     rows = np.empty((length, len(columns)), dtype)
     for k, (name, column) in enumerate(columns):
-        values = as_numpy(unwrapped(nested_of(column)))
+        values = as_numpy(unwrap_flat(nested_of(column)))
         why = why_lost(values, dtype)
         if why:
             raise _column_error(RangeRefusal, call, name, f"{why}. Cast the column first")

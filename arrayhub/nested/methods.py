@@ -17,6 +17,7 @@ from arrayhub.nested.missing import (
     has_missing,
     has_numbers,
     is_null,
+    replace_missing,
     resolve_missing,
     with_value,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "opaque",
     "picture_of",
     "reduce",
+    "replace_missing",
     "resolve_missing",
     "to_device",
     "to_host",

@@ -21,7 +21,7 @@ from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
     check,
-    covered,
+    cover_missing,
     field_facts,
     from_string_dtype,
     is_on_host,
@@ -29,13 +29,13 @@ from arrayhub.nested.array import (
     nested_of,
     part,
     to_string_dtype,
-    unpacked,
-    unwrapped,
+    unpack_bits,
+    unwrap_flat,
 )
 from arrayhub.nested.asnested import refuse_storage
-from arrayhub.nested.concatenate import as_views, concatenate, content_of_rows, gather_rows
-from arrayhub.nested.conform import child_nodes, element_type, identity, rebuild
-from arrayhub.nested.export.shared import dense_or_nested, single_chunk
+from arrayhub.nested.concatenate import as_views, concatenate, content_of_rows, gather_rows, select
+from arrayhub.nested.conform import element_type
+from arrayhub.nested.export.shared import import_array, single_chunk
 from arrayhub.nested.from_python import characters, from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
 from arrayhub.nested.opaque import (
@@ -50,7 +50,7 @@ from arrayhub.nested.opaque import (
     null_mask,
     replace,
 )
-from arrayhub.nested.to_device import offsets_on_host
+from arrayhub.nested.to_device import child_nodes, identity, offsets_on_host, rebuild
 
 _NAN = object()  # marker for ``missing="nan"``, which fills with NaN or NaT, depending on the type
 _NUMBERS_AND_TIMES = (numbers.Number, datetime.date, datetime.time, datetime.timedelta)
@@ -130,7 +130,7 @@ def _without_validity(node: Any) -> Any:
     kind = kind_of(node)
     bare = rebuild(node, _without_validity if kind.over_nodes else identity, validity=None,
                    bit=node.validity_offset if kind.packed else 0)  # fmt: skip
-    return unwrapped(bare)
+    return unwrap_flat(bare)
 
 
 def _dense_mask(node: Any) -> Any:
@@ -175,12 +175,7 @@ def _mask_of_numbers(node: NestedArray) -> Any:
 def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
     """Return the values of a node as a dense array, and a mask of the same shape that is True for missing elements.
 
-    Missing elements have the values that the producer left in the memory.
-
-    Raises
-    ------
-    ValueError, BufferError
-        As `NestedArray.to_dense`.
+    Missing elements have the values that the producer left in the memory. Raises as `NestedArray.to_dense` does.
     """
     x = single_chunk(x, copy, "missing")
     values = nested_of(_without_validity(x)).to_dense(copy=copy)
@@ -214,7 +209,7 @@ def _filled_chunks(x: NestedArray, value: Any) -> Any:
         x = single_chunk(x, True, "missing")
     if kind_of(x).chunks:
         return x
-    return _filled(x.to_host() if missing else x, value, "x")
+    return _fill_node(x.to_host() if missing else x, value, "x")
 
 
 def _check_value(node: Any, value: Any, name: str) -> None:
@@ -360,7 +355,7 @@ def has_numbers(x: NestedArray) -> bool:
     return all(kind_of(part).numbers or kind_of(part).packed for part in parts)
 
 
-def _filled(node: Any, value: Any, name: str) -> Any:
+def _fill_node(node: Any, value: Any, name: str) -> Any:
     """Return an array with missing elements at every depth replaced by `value`. `name` is the node's name in errors.
 
     The array keeps the node's names, metadata and extension types. A flat node without these becomes a USMArray.
@@ -370,7 +365,7 @@ def _filled(node: Any, value: Any, name: str) -> Any:
     facts = field_facts(node)
     if filled.kind != node.kind and not kind_of(node).packed:
         facts["field"] = None  # an extension type requires its storage type
-    return unwrapped(rebuild(filled, identity, **facts))
+    return unwrap_flat(rebuild(filled, identity, **facts))
 
 
 def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
@@ -382,7 +377,7 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
         return _filled_numbers(node, np.zeros(len(node), bool) if mask is None else mask, value, name)
     mask = _null_mask(node)
     if kind.packed:
-        return _filled_numbers(nested_of(unpacked(node)), mask, value, name)
+        return _filled_numbers(nested_of(unpack_bits(node)), mask, value, name)
     if kind.characters:
         return _filled_characters(node, mask, value, name)
     if kind.opaque:
@@ -399,8 +394,8 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
                 " list for missing rows, such as []",
             )
         node = make("regular", len(node), width=node.width,
-                    content=covered(node.content, bitmap_of(~np.repeat(mask, node.width)), 0))  # fmt: skip
-    return rebuild(node, lambda content: _filled(content, value, f"{name}.content"), validity=None, bit=0)
+                    content=cover_missing(node.content, bitmap_of(~np.repeat(mask, node.width)), 0))  # fmt: skip
+    return rebuild(node, lambda content: _fill_node(content, value, f"{name}.content"), validity=None, bit=0)
 
 
 def _filled_opaque(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
@@ -408,9 +403,9 @@ def _filled_opaque(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
         return decode(node, "fill_null").content if value is _NAN else from_python([value] * len(node))
     if is_run_end(node):
         ends, values = node.children
-        return replace(node, parts=(ends, _filled(values, value, name)))
+        return replace(node, parts=(ends, _fill_node(values, value, name)))
     if is_list_view(node):
-        return as_list_views(_filled(decode(node, "fill_null"), value, name), node)
+        return as_list_views(_fill_node(decode(node, "fill_null"), value, name), node)
     if not mask.any() and not has_missing(node):
         return node
     if str(node.meaning).startswith("+u"):
@@ -427,10 +422,7 @@ def _filled_opaque(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
 def _as_floats(content: Any, mask: Any, name: str) -> Any:
     """Convert bools and integers to float64, for ``missing="nan"``. Return other elements unchanged.
 
-    Raises
-    ------
-    OverflowError
-        float64 cannot represent an integer that is not missing.
+    Raise OverflowError if float64 cannot represent an integer that is not missing.
     """
     rank = casting.rank(content.dtype)
     if rank not in (0, 1):
@@ -533,12 +525,12 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
     valid = ~_null_mask(content)
     if not valid.all():
         indices = np.where(mask, 0, (np.cumsum(valid) - 1)[np.where(mask, 0, indices)]).astype(indices.dtype)
-        content = _selected(content, valid)
+        content = select(content, valid)
     if mask.any():
         indices = indices.copy()
         indices[mask] = _index_of(value, content.to_list(), name)
     if has_missing(content):
-        filled = _filled(content, value, f"{name}.content")
+        filled = _fill_node(content, value, f"{name}.content")
     elif kind_of(content).opaque:
         filled = replace(content, validity=None, bit=0)
     else:
@@ -551,13 +543,6 @@ def _index_of(value: Any, categories: list[Any], name: str) -> int:
         such = f", such as {show(categories[:3])}" if categories else ", which does not have categories"
         raise ValueRefusal("fill_null", f"value is {_shown(value)}; accepted: a category of {name}{such}")
     return categories.index(value)
-
-
-def _selected(node: NestedArray, mask: Any) -> NestedArray:
-    """Return a copy of the elements of a node for which `mask` is True."""
-    cuts = np.flatnonzero(np.diff(mask, prepend=False, append=False)).tolist()
-    parts = [part(node, start, stop) for start, stop in zip(cuts[::2], cuts[1::2], strict=True)]
-    return concatenate(parts or [part(node, 0, 0)])
 
 
 def _filled_rows(node: NestedArray, mask: Any, row: Any, name: str) -> Any:
@@ -574,7 +559,7 @@ def _filled_rows(node: NestedArray, mask: Any, row: Any, name: str) -> Any:
     content = node.content
     if len(row):
         starts[mask] = len(content)
-        content = unwrapped(concatenate([nested_of(content), _of_type(row, content, f"{name}.content")]))
+        content = unwrap_flat(concatenate([nested_of(content), _of_type(row, content, f"{name}.content")]))
     sizes[mask] = len(row)
     lists = make_rows(starts, sizes, content)
     if kind_of(lists).opaque:
@@ -592,10 +577,7 @@ def _filled_rows(node: NestedArray, mask: Any, row: Any, name: str) -> Any:
 def _of_type(values: Sequence[Any], node: Any, name: str) -> NestedArray:
     """Convert Python values to an array that `concatenate` can append to a node.
 
-    Raises
-    ------
-    TypeError, ValueError, OverflowError
-        A value does not fit the type of the node. None does not fit. Opaque nodes are not supported.
+    Raise an error if a value does not fit the type of the node. None does not fit. Opaque nodes are not supported.
     """
     node = nested_of(node)
     kind, length = kind_of(node), len(values)
@@ -628,7 +610,7 @@ def _of_type(values: Sequence[Any], node: Any, name: str) -> NestedArray:
             raise _unsuitable(node, value, name, f"a dict with a value for each field: {keys}")
     fields = zip(node.field_names, node.children, strict=True)
     columns = [_of_type([value[key] for value in values], field, f"{name}[{key!r}]") for key, field in fields]
-    return make("record", length, names=node.field_names, parts=tuple(map(unwrapped, columns)), meaning=node.meaning)
+    return make("record", length, names=node.field_names, parts=tuple(map(unwrap_flat, columns)), meaning=node.meaning)
 
 
 def _rows_of_type(values: Sequence[Any], node: NestedArray, name: str) -> NestedArray:
@@ -640,7 +622,7 @@ def _rows_of_type(values: Sequence[Any], node: NestedArray, name: str) -> Nested
     for value in values:
         if not isinstance(value, (list, tuple, np.ndarray)) or (fixed and len(value) != width):
             raise _unsuitable(node, value, name, f"a list of {width} elements" if fixed else "a list")
-    elements = unwrapped(_of_type(list(chain.from_iterable(values)), content, f"{name}.content"))
+    elements = unwrap_flat(_of_type(list(chain.from_iterable(values)), content, f"{name}.content"))
     if fixed:
         return make("regular", len(values), width=width, content=elements)
     offsets = as_numpy(offsets_of(list(map(len, values))))
@@ -668,8 +650,8 @@ def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
     values = value if isinstance(value, dict) else {key: value for key in names if key not in index}
     for key, field in zip(names, node.children, strict=True):
         if node.validity is not None:
-            field = unwrapped(covered(field, node.validity, node.validity_offset))
-        fields.append(_filled(field, values[key], f"{name}[{key!r}]") if key in values else field)
+            field = unwrap_flat(cover_missing(field, node.validity, node.validity_offset))
+        fields.append(_fill_node(field, values[key], f"{name}[{key!r}]") if key in values else field)
     return make("record", len(node), names=names, parts=tuple(fields), meaning=node.meaning)
 
 
@@ -687,7 +669,7 @@ def resolve_missing(obj: Any, missing: Any, masked: bool) -> tuple[Any, Any]:
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
         return _matrix_and_mask(columns_of_frame(obj), len(obj), missing)
-    column = _imported(obj)
+    column = nested_of(import_array(obj, None))
     refuse_storage(obj, column)
     column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
@@ -716,37 +698,42 @@ def _filled_column(column: NestedArray, value: Any) -> Any:
         raise relabel(error, "missing") from None
 
 
-def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str | None = None) -> Any:
-    """Fill missing values of a column, or of each column of a table, and export the result.
+def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy) -> Any:
+    """Fill missing values of a column, or of each column of a table, and export the result as dense arrays.
 
-    Parameters
-    ----------
-    library : str, optional
-        Library that can also represent missing values. By default, the result is a table of dense arrays. For "pandas",
-        the columns of a DataFrame are named by strings in the result, and the caller restores the labels.
+    Raise ValueError if `missing` is "mask".
+    """
+    if _is(missing, "mask"):
+        raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
+    if _is_scalar(obj):
+        return export(resolve_missing(obj, missing, False)[0], copy=copy)
+    filled, copy = _fill_object(obj, _NAN if _is(missing, "nan") else missing, copy)
+    return export(filled, copy=copy)
+
+
+def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[Any, Copy]:
+    """Fill missing values for a library that can represent them. Return the array, and the argument `copy` for it.
+
+    For "pandas", the columns of a DataFrame are named by strings in the result, and the caller restores the labels.
 
     Raises
     ------
     ValueError
-        `missing` is "mask", or is "nan" although `library` can represent missing values.
+        `missing` is "mask" or "nan".
     """
-    if library is None:
-        if _is(missing, "mask"):
-            raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
-        missing = _NAN if _is(missing, "nan") else missing
-        if _is_scalar(obj):
-            return export(resolve_missing(obj, "nan" if missing is _NAN else missing, False)[0], copy=copy)
-    elif _is(missing, "mask") or _is(missing, "nan"):
+    if _is(missing, "mask") or _is(missing, "nan"):
         raise ValueError(
             f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
             " itself; accepted: a value, or None, which keeps missing values"
         )
     if library == "pandas" and is_frame(obj):
         obj, missing = _with_names(obj, missing)
-    filled = _filled_column(_imported(obj), missing)
-    if copy is False and is_on_host(filled):
-        copy = None
-    return export(unwrapped(nested_of(filled)), copy=copy)
+    return _fill_object(obj, missing, copy)
+
+
+def _fill_object(obj: Any, value: Any, copy: Copy) -> tuple[Any, Copy]:
+    filled = _filled_column(nested_of(import_array(obj, None)), value)
+    return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
 
 def _with_names(frame: Any, missing: Any) -> tuple[Any, Any]:
@@ -808,13 +795,9 @@ def _column(column: Any, value: Any) -> NestedArray:
             return nested_of(asarray(column, copy=None))
         except (BufferError, TypeError):
             pass
-    node = _imported(column)
+    node = nested_of(import_array(column, None))
     refuse_storage(column, node)
     return node
-
-
-def _imported(obj: Any) -> NestedArray:
-    return obj if issubclass(type(obj), NestedArray) else nested_of(dense_or_nested(obj, None))
 
 
 def _is_scalar(obj: Any) -> bool:

@@ -86,10 +86,10 @@ cdef extern from *:
 
 def nested_of(node):
     """Return a NestedArray unchanged, and a USMArray of one or more dimensions as a flat node."""
-    return rooted(checked_node(node))
+    return root_of_node(checked_node(node))
 
 
-cdef inline Tree rooted(object node):
+cdef inline Tree root_of_node(object node):
     return <Tree> node if isinstance(node, Tree) else flat(node)
 
 
@@ -100,7 +100,7 @@ cdef object checked_node(object node):
     return node
 
 
-def chunked(nodes, /):
+def make_chunked(nodes, /):
     """Return one array that consists of the chunks of the given arrays, or the chunk itself if there is only one."""
     cdef list chunks = []
     for node in nodes:
@@ -226,10 +226,10 @@ def column_name(NestedArray t not None):
     return t.first_chunk().name
 
 
-def renamed(Tree t not None, name):
+def rename_column(Tree t not None, name):
     """Return an array with the column name `name` that shares the memory of `t`."""
     if has(t, CHUNKS):
-        return new_chunked(tuple([renamed(chunk, name) for chunk in t.parts]))
+        return new_chunked(tuple([rename_column(chunk, name) for chunk in t.parts]))
     cdef Tree same = same_node(t)
     same.name = name
     return same
@@ -265,7 +265,7 @@ cdef Descriptor never_written(Descriptor a):
     return view
 
 
-def unwrapped(Tree t not None):
+def unwrap_flat(Tree t not None):
     """Return the array of a flat node without a validity bitmap. Return other nodes unchanged.
 
     Nodes with a logical type, an extension type, or names and metadata for the items of rows are also returned
@@ -329,7 +329,7 @@ cdef Descriptor widened(Tree t):
     return wide
 
 
-def sized(Descriptor a, Py_ssize_t length):
+def extend_array(Descriptor a, Py_ssize_t length):
     """Return an array of `length` elements that starts at the address of `a`. `a` may be shorter.
 
     An import of strings from a device does not read the offsets, which contain the number of characters. The characters

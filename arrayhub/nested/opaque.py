@@ -19,14 +19,14 @@ from arrayhub.nested.array import (
     bitmap_of,
     check,
     column_name,
-    covered,
+    cover_missing,
     field_facts,
     from_arrow,
     make,
     nested_of,
     part,
-    renamed,
-    unwrapped,
+    rename_column,
+    unwrap_flat,
     valid_mask,
     with_offsets,
 )
@@ -133,7 +133,7 @@ def decode(node: NestedArray, call: str) -> NestedArray:
     plain = _decode_runs(node, call) if text == "+r" else _decode_rows(node, call)
     if kind_of(plain).opaque and can_decode(plain):  # runs of list views, runs or nulls
         plain = decode(plain, call)
-    return renamed(plain, column_name(node))
+    return rename_column(plain, column_name(node))
 
 
 def _decode_rows(node: NestedArray, call: str) -> NestedArray:
@@ -144,7 +144,7 @@ def _decode_rows(node: NestedArray, call: str) -> NestedArray:
     content = nested_of(from_arrow(to_pyarrow(node, call, operator.methodcaller("flatten"))))
     offsets = asarray(ends.astype(starts.dtype if ends[-1] <= np.iinfo(starts.dtype).max else np.int64))
     facts: dict[str, Any] = {"validity": node.validity, "bit": node.validity_offset}
-    return make("list", len(node), offsets=offsets, content=unwrapped(content), **facts)
+    return make("list", len(node), offsets=offsets, content=unwrap_flat(content), **facts)
 
 
 def _decode_runs(node: NestedArray, call: str) -> NestedArray:
@@ -168,7 +168,7 @@ def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
     if is_null_type(node):
         return node
     if is_run_end(node):
-        return covered(decode(node, "NestedArray"), validity, bit)
+        return cover_missing(decode(node, "NestedArray"), validity, bit)
     valid = np.unpackbits(as_numpy(validity.to_host()), bitorder="little")[bit : bit + len(node)].astype(bool)
     indices = make("flat", len(node), content=asarray(np.arange(len(node))), validity=bitmap_of(valid))
     union, places = (to_pyarrow(part, "NestedArray") for part in (node.to_host(), indices))

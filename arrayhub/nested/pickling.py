@@ -8,7 +8,7 @@ memory, buffers are pickled in full.
 
 import copy
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,7 @@ from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, field_facts, is_on_host, make, nested_of
-from arrayhub.nested.conform import identity, rebuild
-from arrayhub.nested.to_device import moved
+from arrayhub.nested.to_device import identity, move_arrays
 from arrayhub.transport.codec import restore_state, state_error
 from arrayhub.transport.tokens import token as array_token
 
@@ -33,7 +32,7 @@ def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 def _compact(node: Any) -> Any:
     """Return a node whose buffers contain only referenced elements. Nodes on a device are returned unchanged."""
-    return moved(node, identity, _compact_views) if is_on_host(node) else node
+    return move_arrays(node, identity, _compact_views) if is_on_host(node) else node
 
 
 def _compact_views(node: NestedArray) -> NestedArray:
@@ -64,8 +63,10 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
         return seen.setdefault(key, node)
     kind = kind_of(node)
     state: dict[str, Any] = {"kind": node.kind, "length": len(node)}
-    for name, array in _named_arrays(node):
-        state[name] = _state(array, seen)
+    for name in (*kind.structure, "validity"):
+        array = getattr(node, name, None)  # a chunked array does not have its own bitmap
+        if array is not None:
+            state[name] = _state(array, seen)
     if kind.chunks:
         state["parts"] = _states(node.chunks, seen)
         return state
@@ -89,14 +90,6 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
     return state
 
 
-def _named_arrays(node: NestedArray) -> Iterator[tuple[str, Any]]:
-    """Yield the names and arrays of a node's structure, including the validity bitmap."""
-    for name in (*kind_of(node).structure, "validity"):
-        array = getattr(node, name, None)  # a chunked array does not have its own bitmap
-        if array is not None:
-            yield name, array
-
-
 def _states(nodes: Any, seen: dict[Any, Any]) -> tuple[Any, ...]:
     # Not a generator, because CPython 3.11 leaks the arguments of a generator if it cannot allocate the closure.
     states = []
@@ -113,13 +106,13 @@ def _unpickle_nested(state: Any) -> NestedArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    return restore_state(lambda found: nested_of(_restored(found)), state, "NestedArray")
+    return restore_state(lambda found: nested_of(_restore_node(found)), state, "NestedArray")
 
 
 _unpickle_nested.__module__ = "arrayhub"  # pickles name this module, so the function can move
 
 
-def _restored(state: Any) -> Any:
+def _restore_node(state: Any) -> Any:
     if isinstance(state, USMArray):
         return state
     facts = dict(state)
@@ -129,7 +122,7 @@ def _restored(state: Any) -> Any:
     row = row_named(kind)
     for name in ("content", "parts", "buffers"):
         if name in facts:
-            facts[name] = _restored(facts[name]) if name == "content" else tuple(map(_restored, facts[name]))
+            facts[name] = _restore_node(facts[name]) if name == "content" else tuple(map(_restore_node, facts[name]))
     for name in _ARRAYS:
         if not isinstance(facts.get(name), USMArray if name in row.structure else (USMArray, type(None))):
             raise state_error(name, facts.get(name), "an array")
@@ -177,62 +170,26 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
 
 def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:
     """Return an array with copies of the bytes that `x` references, in memory of the same kind."""
-    return nested_of(_mapped(_compact(x), functools.partial(copy.deepcopy, memo=memo)))
+    state = _state(_compact(x), {})
+    return nested_of(_restore_node(_change_arrays(state, functools.partial(copy.deepcopy, memo=memo))))
 
 
-def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a node with `change` applied to each of its arrays."""
-    if not isinstance(node, NestedArray):
-        return change(node)
-    arrays: dict[str, Any] = {}
-    for name, array in _named_arrays(node):
-        arrays[name] = change(array)
-    if kind_of(node).views or kind_of(node).opaque:
-        arrays["parts" if kind_of(node).views else "buffers"] = tuple(map(change, node.buffers))
-    return rebuild(node, functools.partial(_mapped, change=change), **arrays)
+def _change_arrays(state: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a state with `change` applied to each of its arrays."""
+    if isinstance(state, dict):
+        return {name: _change_arrays(part, change) for name, part in state.items()}
+    if isinstance(state, tuple):
+        return tuple(_change_arrays(part, change) for part in state)
+    return change(state) if isinstance(state, USMArray) else state
 
 
 def token(x: NestedArray) -> tuple[Any, ...]:
     """Return the token for ``NestedArray.__dask_tokenize__``."""
-    return ("arrayhub.NestedArray", _token(_compact(x)))
-
-
-def _token(node: Any) -> Any:
-    if not isinstance(node, NestedArray):
-        return array_token(node)
-    state = _state(node, {})
-    return tuple((name, _token_of_part(node, name, value)) for name, value in sorted(state.items()))
-
-
-def _token_of_part(node: NestedArray, name: str, value: Any) -> Any:
-    if name == "content":
-        return _token(node.content)
-    if name == "parts":
-        return tuple(map(_token, node.buffers if kind_of(node).views else _below(node)))
-    if name == "buffers":
-        return tuple(map(_token, node.buffers))
-    return array_token(value) if isinstance(value, USMArray) else value
+    return ("arrayhub.NestedArray", _change_arrays(_state(_compact(x), {}), array_token))
 
 
 def nbytes(x: NestedArray) -> int:
     """Return the total size of the arrays of a node in bytes. An array that several nodes share is counted once."""
-    return sum(size for _, size in {(array.ptr, array.nbytes) for array in _arrays(x)})
-
-
-def _arrays(node: Any) -> Iterator[Any]:
-    if not isinstance(node, NestedArray):
-        yield node
-        return
-    for _, array in _named_arrays(node):
-        yield array
-    if kind_of(node).views or kind_of(node).opaque:
-        yield from node.buffers
-    for part in _below(node):
-        yield from _arrays(part)
-
-
-def _below(node: NestedArray) -> tuple[Any, ...]:
-    """Return the chunks, the children, or the content of a node as a tuple."""
-    if kind_of(node).chunks:
-        return node.chunks
-    return node.children if kind_of(node).named else (node.content,)
+    sizes: dict[int, int] = {}
+    _change_arrays(_state(x, {}), lambda array: sizes.setdefault(array.ptr, array.nbytes))
+    return sum(sizes.values())

@@ -65,10 +65,10 @@ def from_string_dtype(array):
     dtype = array.dtype      # keeps the allocator alive
     valid = np.ones(n, bool) if hasattr(dtype, "na_object") else None
     offsets = np.empty(n + 1, np.int32)
-    characters = loaded(array, offsets, valid)
+    characters = load_strings(array, offsets, valid)
     if characters is None:
         offsets = np.empty(n + 1, np.int64)
-        characters = loaded(array, offsets, valid)
+        characters = load_strings(array, offsets, valid)
     return make("string", n, offsets=asarray(offsets), content=asarray(characters),
                 validity=None if valid is None or valid.all() else bitmap_of(valid))
 
@@ -119,7 +119,7 @@ cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noe
     return total
 
 
-cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
+cdef cnp.ndarray load_strings(cnp.ndarray source, cnp.ndarray offsets, object valid):
     """Return the characters of all strings, and fill in `offsets` and `valid`. Return None if int32 offsets would overflow.
 
     NumPy's string allocator is locked while a block is loaded, so other threads cannot write to the array. The lock is
@@ -131,7 +131,7 @@ cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
     memset(&block, 0, sizeof(Block))
     block.descr = <PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(source)
     block.wide = width == 8
-    cdef cnp.ndarray characters = np.empty(estimated(source, &block), np.uint8)
+    cdef cnp.ndarray characters = np.empty(estimate_size(source, &block), np.uint8)
     block.step = cnp.PyArray_STRIDE(source, 0)
     offsets[0] = 0
     while done < n:
@@ -160,7 +160,7 @@ cdef int check_loaded(Py_ssize_t end) except -1:
     return 0
 
 
-cdef Py_ssize_t estimated(cnp.ndarray source, Block* block) except -1:
+cdef Py_ssize_t estimate_size(cnp.ndarray source, Block* block) except -1:
     """Estimate the total size of the characters in bytes, with a margin, from a sample of at most BLOCK strings."""
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), each = (n + BLOCK - 1) // BLOCK, seen
     if n == 0:

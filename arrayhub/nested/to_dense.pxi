@@ -27,10 +27,10 @@ from arrayhub.convert.functions import as_numpy, asarray
 
 def densified_with(node, copy):
     """Call `densified` with the arguments that `view_or_copy` passes."""
-    return densified(node, bool(copy))
+    return make_dense(node, bool(copy))
 
 
-cdef object densified(object node, bint copy):
+cdef object make_dense(object node, bint copy):
     """Return a node as one array. See `NestedArray.to_dense`."""
     cdef Tree t
     cdef Py_ssize_t width, k, start, size
@@ -49,9 +49,9 @@ cdef object densified(object node, bint copy):
     if has(t, BIT_PACKED):
         if not copy:
             raise Refusal("to_dense", "eight booleans share a byte", call="x.to_dense(copy=True)")
-        return unpacked(t)
+        return unpack_bits(t)
     if has(t, WIDTH):
-        dense = <Descriptor> densified(t.content, copy)
+        dense = <Descriptor> make_dense(t.content, copy)
         return reshape(dense, (t.length, t.width) + shape_tuple(dense)[1:])
     if has(t, FIELDS):
         if not copy:
@@ -66,7 +66,7 @@ cdef object densified(object node, bint copy):
         plain = hooks.nested.opaque.decode(t, "to_dense")
         if not copy and t.length:
             raise Refusal("to_dense", f"the elements of {type_name(t.meaning)} are converted", call="x.to_dense(copy=True)")
-        return densified(plain, copy)
+        return make_dense(plain, copy)
     if has(t, CHARACTERS):
         elements = "strings" if has(t, UTF8) else "byte strings"
         raise Refusal("to_dense", f"the elements are {elements}", "numbers, booleans, dates and times", "x.to_list()")
@@ -81,7 +81,7 @@ cdef object densified(object node, bint copy):
         if size != width:
             raise ValueRefusal("to_dense", f"row {k} has {size} elements, and row 0 has {width}", "equal lengths",
                                "x.to_list()")
-    dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
+    dense = <Descriptor> make_dense(part_inside(t, start, start + width * t.length, "rows"), copy)
     return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
 
 
@@ -89,15 +89,15 @@ cdef object densified_chunks(Tree t, bint copy):
     """Return a chunked array as one array. Several chunks with elements are concatenated, which requires `copy`."""
     one = one_chunk(t)
     if one is not None:
-        return densified(one, copy)
+        return make_dense(one, copy)
     if not copy:
         raise Refusal("to_dense", f"the array has {len(t.parts)} chunks", "one", "x.to_dense(copy=True)")
-    return copied(hooks.nested.concatenate([t]))
+    return mark_copied(hooks.nested.concatenate([t]))
 
 
-cdef object copied(object node):
+cdef object mark_copied(object node):
     """Return a node, which is already a copy, as a dense array with the flag COPIED."""
-    dense = <Descriptor> densified(node, True)
+    dense = <Descriptor> make_dense(node, True)
     dense.flags_ |= COPIED
     return dense
 

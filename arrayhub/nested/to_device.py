@@ -1,4 +1,4 @@
-"""Copy NestedArrays to another device.
+"""Walk through the arrays of a NestedArray, and copy NestedArrays to another device.
 
 Only elements that the array references are copied. For a slice, the content of rows outside the slice is not copied.
 The children of opaque nodes, such as the values of runs, are copied in full.
@@ -16,11 +16,11 @@ from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
     check,
+    extend_array,
     field_facts,
     is_on_host,
     make,
     part,
-    sized,
     with_offsets,
 )
 from arrayhub.runtimes.sycl import named_queue
@@ -28,7 +28,7 @@ from arrayhub.runtimes.sycl import named_queue
 
 def to_host(x: NestedArray) -> NestedArray:
     """Return `x` in memory that the host can read. See `NestedArray.to_host`."""
-    return x if is_on_host(x) else moved(x, lambda array: array.to_host())
+    return x if is_on_host(x) else move_arrays(x, lambda array: array.to_host())
 
 
 def to_device(x: NestedArray, device: Any) -> NestedArray:
@@ -36,10 +36,52 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
     target = device if isinstance(device, Device) else Device(device)
     if target == x.device and named_queue(device) is None:
         return x
-    return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(device))
+    return to_host(x) if target == CPU else move_arrays(x, lambda array: array.to_device(device))
 
 
-def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None) -> Any:
+def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
+    """Return a new node with `change` applied to the content of `node`, or to each of its children or chunks.
+
+    `others` are new values of other parts, such as ``offsets``. The new node shares all remaining parts.
+    """
+    if kind_of(node).chunks:
+        return make("chunked", len(node), parts=tuple(map(change, node.chunks)))
+    facts: dict[str, Any] = {
+        "validity": node.validity,
+        "bit": node.validity_offset,
+        "width": node.width,
+        "meaning": node.meaning,
+        "skip": node.run_offset,
+        **field_facts(node),
+    }
+    facts |= {name: getattr(node, name) for name in kind_of(node).structure}
+    if kind_of(node).named:
+        facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
+    else:
+        facts["content"] = change(node.content)
+    if kind_of(node).opaque:
+        facts["buffers"] = node.buffers
+    if kind_of(node).views:
+        facts["parts"] = node.buffers
+    return make(node.kind, len(node), **(facts | others))
+
+
+def child_nodes(node: NestedArray) -> tuple[Any, ...]:
+    """Return the chunks, fields, children or content of a node. Each is a USMArray or a NestedArray."""
+    kind = kind_of(node)
+    if kind.chunks or kind.named:
+        return node.chunks if kind.chunks else node.children
+    return (node.content,)
+
+
+def identity(content: Any) -> Any:
+    """Return the content itself, for `rebuild` and `moved`."""
+    return content
+
+
+def move_arrays(
+    node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None
+) -> Any:
     """Apply `move` to the referenced part of each array of a node, and return a node of the results.
 
     `views` converts string views. If `views` is None, string views become strings with offsets.
@@ -47,34 +89,20 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
     if not isinstance(node, NestedArray):
         return move(node)
     kind = kind_of(node)
-    if kind.chunks:
-        return make("chunked", len(node), parts=_moved_parts(node.chunks, move, views))
     if kind.views:
-        return moved(with_offsets(node), move) if views is None else views(node)
-    validity, bit = _aligned_bitmap(node)
-    facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": bit, **field_facts(node)}
-    if validity is not None:
-        facts["validity"] = move(validity)
+        return move_arrays(with_offsets(node), move) if views is None else views(node)
+    others: dict[str, Any] = {}
+    if not kind.chunks:
+        validity, bit = _aligned_bitmap(node)
+        others = {"validity": validity if validity is None else move(validity), "bit": bit}
     if kind.ends:
-        facts |= _moved_rows(node, move, views)
-    elif kind.opaque:
-        facts |= {"names": node.field_names, "parts": _moved_parts(node.children, move, views)}
-        facts |= {"buffers": tuple(map(move, node.buffers)), "skip": node.run_offset}
-    elif kind.fields:
-        facts |= {"names": node.field_names, "parts": _moved_parts(node.children, move, views)}
-    else:
-        facts["content"] = moved(node.content, move, views)
-        if kind.indices:
-            facts["indices"] = move(node.indices)
-    return make(node.kind, len(node), **facts)
-
-
-def _moved_parts(nodes: tuple[Any, ...], move: Callable[[Any], Any], views: Any) -> tuple[Any, ...]:
-    # Not a generator, because CPython 3.11 leaks the arguments of a generator if it cannot allocate the closure.
-    parts = []
-    for node in nodes:
-        parts.append(moved(node, move, views))
-    return tuple(parts)
+        others |= _moved_rows(node, move, views)
+        return rebuild(node, identity, **others)
+    if kind.opaque:
+        others["buffers"] = tuple(map(move, node.buffers))
+    if kind.indices:
+        others["indices"] = move(node.indices)
+    return rebuild(node, lambda part: move_arrays(part, move, views), **others)
 
 
 def _aligned_bitmap(node: NestedArray) -> tuple[Any, int]:
@@ -102,7 +130,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
     if kind_of(node).characters and content.size < stop:  # an import from a device does not know the size; see `sized`
-        content = sized(content, stop)
+        content = extend_array(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)
-    return {"offsets": move(asarray(from_zero)), "content": moved(part(content, start, stop), move, views)}
+    return {"offsets": move(asarray(from_zero)), "content": move_arrays(part(content, start, stop), move, views)}

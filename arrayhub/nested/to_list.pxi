@@ -19,7 +19,7 @@ from arrayhub.convert.functions import as_numpy
 from arrayhub.nested import logical_types
 
 
-cdef object listed(object node):
+cdef object list_elements(object node):
     """Convert the elements of a node to Python objects."""
     cdef Tree t
     if not isinstance(node, Tree):
@@ -37,7 +37,7 @@ cdef list list_numbers(Descriptor a):
 
 
 cdef list list_flat(Tree t):
-    return list_numbers(t.content) if t.meaning is None else logical_types.listed(as_numpy(t.content), t.meaning)
+    return list_numbers(t.content) if t.meaning is None else logical_types.list_elements(as_numpy(t.content), t.meaning)
 
 
 cdef enum:
@@ -59,7 +59,7 @@ cdef list list_lists(Tree t):
     for begin in range(0, t.length, batch):
         end = min(begin + batch, t.length)
         first = integer_at(ends, size, begin)
-        items = listed(part_inside(t, first, integer_at(ends, size, end), "offsets"))
+        items = list_elements(part_inside(t, first, integer_at(ends, size, end), "offsets"))
         start = 0
         for k in range(begin, end):
             stop = integer_at(ends, size, k + 1) - first
@@ -69,7 +69,7 @@ cdef list list_lists(Tree t):
 
 
 cdef list list_regular(Tree t):
-    items = listed(t.content)
+    items = list_elements(t.content)
     return [items[k * t.width : (k + 1) * t.width] for k in range(t.length)]
 
 
@@ -86,21 +86,21 @@ cdef list list_records(Tree t):
     check_names(t, "to_list")
     if not t.parts:
         return [() if is_tuple(t) else {} for _ in range(t.length)]
-    columns = [listed(part_of(part, 0, t.length)) for part in t.parts]
+    columns = [list_elements(part_of(part, 0, t.length)) for part in t.parts]
     if is_tuple(t):
         return list(zip(*columns))
     return [dict(zip(t.names, row)) for row in zip(*columns)]
 
 
 cdef list list_categories(Tree t):
-    words = listed(t.content)
+    words = list_elements(t.content)
     return [None if is_missing(t, k) else words[index] for k, index in enumerate(as_numpy(t.indices).tolist())]
 
 
 cdef list list_chunks(Tree t):
     cdef list items = []
     for chunk in t.parts:
-        items.extend(listed(chunk))
+        items.extend(list_elements(chunk))
     return items
 
 
@@ -109,7 +109,7 @@ cdef list list_opaque(Tree t):
 
 
 cdef list list_bits(Tree t):
-    return as_numpy(unpacked(t)).tolist()
+    return as_numpy(unpack_bits(t)).tolist()
 
 
 ctypedef list (*Lister)(Tree t)

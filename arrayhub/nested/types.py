@@ -89,23 +89,25 @@ def _none_missing(node: NestedArray) -> bool:
         return False
 
 
-def _merged(types: list[Type]) -> Type:
+def _merge_types(types: list[Type]) -> Type:
     """Return the common element type of chunks. It is an option if the type of any chunk is an option."""
     first = types[0]
     if len(types) == 1:
         return first
     if any(map(is_option, types)):
         required = _distinct(one.inner if is_option(one) else one for one in types)  # type: ignore[attr-defined]
-        return make_option(_merged(required))
+        return make_option(_merge_types(required))
     if len({getattr(one, "name", type(one)) for one in types}) > 1:
         return first
     if isinstance(first, Dimension):
-        return Dimension(first.length, _merged(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
+        return Dimension(first.length, _merge_types(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
     if isinstance(first, Record):
         columns = zip(*(one.fields for one in types), strict=True)  # type: ignore[attr-defined]
-        return Record(tuple((column[0][0], _merged(_distinct(inner for _, inner in column))) for column in columns))
+        return Record(
+            tuple((column[0][0], _merge_types(_distinct(inner for _, inner in column))) for column in columns)
+        )
     if isinstance(first, Element) and first.name in ("extension", "categorical"):
-        inner = _merged(_distinct(one.inner for one in types))  # type: ignore[attr-defined]
+        inner = _merge_types(_distinct(one.inner for one in types))  # type: ignore[attr-defined]
         return Element(first.name, (*first.arguments[:-1], inner))
     return first
 
@@ -127,6 +129,6 @@ _INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
         tuple((name, _element(field)) for name, field in zip(node.field_names, node.children, strict=True))
     ),
     categorical=lambda node: Element("categorical", (_element(node.content),)),
-    chunked=lambda node: _merged(list(dict.fromkeys(map(_element, node.chunks)))),
+    chunked=lambda node: _merge_types(list(dict.fromkeys(map(_element, node.chunks)))),
     opaque=_opaque,
 )

@@ -346,15 +346,6 @@ def test_facts_describe_layout_access_and_device(obj, fact):
     assert f"\n  {fact}\n" in str(explained)
 
 
-def test_reason_for_polars_suggests_a_frame():
-    polars = pytest.importorskip("polars")
-    x = ah.asarray(np.arange(6.0).reshape(2, 3))
-    verdict = ah.explain(x, to="polars").verdicts[0]
-    assert verdict.verdict == "zero-copy" and verdict.reason.startswith("a Series of rows; ")
-    call = verdict.reason.partition(", use ")[2]
-    assert eval(call, {"polars": polars, "arrayhub": ah, "x": x}).shape == (2, 3)
-
-
 def test_to_limits_the_explanation_to_one_consumer():
     explained = ah.explain(np.zeros(3)[::-1], to="torch")
     assert str(explained).split("\n")[-2:] == [

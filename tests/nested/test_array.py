@@ -5,7 +5,6 @@ import gc
 import re
 import weakref
 
-import arro3.core as arro3
 import awkward as ak
 import ml_dtypes
 import nanoarrow as na
@@ -22,12 +21,11 @@ from optional import optional
 from producers import lives
 
 import arrayhub as ah
-from arrayhub.nested import conform, from_awkward, to_device
+from arrayhub.nested import conform, to_device
 from arrayhub.nested.array import nested_of
 
 duckdb = optional("duckdb")
 
-JAGGED = torch.jagged
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
 WORDS = ["This", "is", None, "a string of more than twelve bytes", "é"]
 
@@ -61,7 +59,7 @@ IDS = list(ARRAYS)
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_pyarrow_round_trip_keeps_values_and_type(name):
+def test_datashapes_describe_arrays_of_pyarrow(name):
     source, kind = ARRAYS[name]
     x = ah.asnested(source)
     plain = source.to_pylist()
@@ -73,27 +71,7 @@ def test_pyarrow_round_trip_keeps_values_and_type(name):
     assert ah.datashape.parse(kind) == x.type
     assert str(ah.datashape.parse(kind)) == kind
     assert str(ak.types.from_datashape(kind, highlevel=True)) == kind
-    back = pa.array(x)
-    back.validate(full=True)
-    assert back.equals(source)
     assert x.access == "immutable"
-
-
-@pytest.mark.parametrize("name", IDS)
-def test_slices_are_read_and_exported(name):
-    source, _ = ARRAYS[name]
-    repeated = pa.concat_arrays([source.cast(source.type)] * 12) if len(source) else source
-    x, expected = ah.asnested(repeated), ah.asnested(repeated).to_list()
-    for start, stop in ((0, 1), (1, 5), (3, 20), (9, 33), (2, 2), (8, 16)):
-        part = x[start:stop]
-        assert part.to_list() == expected[start:stop]
-        back = pa.array(part)
-        back.validate(full=True)
-        assert back.equals(repeated[start:stop])
-        again = ah.asnested(repeated[start:stop])
-        assert again.to_list() == expected[start:stop]
-        assert again[1:].to_list() == expected[start:stop][1:]
-        assert pa.array(again[1:]).equals(repeated[start:stop][1:])
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -116,27 +94,6 @@ def test_polars_round_trip_keeps_the_values(name):
     taken = frame.to_struct().to_list() if isinstance(frame, pl.DataFrame) else frame.to_list()
     assert taken == x.to_list()
     assert ah.asnested(frame).to_list() == (taken if isinstance(frame, pl.Series) else frame.to_dicts())
-
-
-@pytest.mark.parametrize("name", IDS)
-def test_copies_have_equal_values(name):
-    source, kind = ARRAYS[name]
-    copied = ah.asnested(source, copy=True)
-    assert copied.to_list() == ah.asnested(source).to_list()
-    if kind.startswith("3 * int"):
-        assert copied.content.ptr != ah.asnested(source).content.ptr
-    two = ah.asnested(pa.chunked_array([source, source]), copy=True)
-    assert two.to_list() == 2 * ah.asnested(source).to_list()
-
-
-@pytest.mark.parametrize("name", IDS)
-def test_device_stream_round_trip_keeps_the_memory(name):
-    x = ah.asnested(ARRAYS[name][0])
-    back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
-    assert back.to_list() == x.to_list()
-    assert (back.type, back.device) == (x.type, x.device)
-    if isinstance(getattr(x, "content", None), ah.USMArray):
-        assert back.content.ptr == x.content.ptr
 
 
 def test_imports_and_exports_share_the_memory():
@@ -165,29 +122,6 @@ def test_polars_shares_strings_as_string_views():
     assert x.buffers[0].ptr == source.buffers()[2].address
 
 
-PRODUCERS = {
-    "pyarrow": lambda: pa.array(RAGGED),
-    "pyarrow chunked": lambda: pa.chunked_array([RAGGED]),
-    "polars": lambda: pl.Series(RAGGED),
-    "pandas": lambda: pd.Series(RAGGED, dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
-    "nanoarrow": lambda: na.Array(pa.array(RAGGED)),
-    "arro3": lambda: arro3.Array.from_arrow(pa.array(RAGGED)),
-    "awkward": lambda: ak.Array(RAGGED),
-    "torch": lambda: torch.nested.nested_tensor([torch.tensor(r, dtype=torch.float64) for r in RAGGED], layout=JAGGED),
-    "lists": lambda: RAGGED,
-    "lists of ndarrays": lambda: [np.array(row) for row in RAGGED],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", PRODUCERS)
-def test_arrays_of_every_producer_are_imported(name):
-    x = ah.asnested(PRODUCERS[name]())
-    gc.collect()
-    assert x.to_list() == RAGGED
-    assert str(x.type) == "4 * var * float64"
-    assert [None if row is None else ah.as_numpy(row).tolist() for row in x] == RAGGED
-
-
 FRAMES = {
     "pyarrow table": lambda: pa.table({"n": [1, 2], "s": ["a", None]}),
     "pyarrow batch": lambda: pa.record_batch({"n": [1, 2], "s": ["a", None]}),
@@ -209,15 +143,6 @@ def test_frames_of_every_library_are_imported_as_records(name):
     assert x["s"].to_list() == ["a", None]
     assert x[1]["s"] is None
     assert duckdb.sql("select * from x").fetchall() == [(1, "a"), (2, None)]
-
-
-def test_records_are_exported_as_frames():
-    x = ah.asnested(pa.table({"n": [1, 2], "s": ["a", "b"]}))
-    frame = ah.as_pandas(x)
-    assert frame["s"].tolist() == ["a", "b"]
-    assert ah.as_polars(x).columns == ["n", "s"]
-    assert ah.convert(x, "polars").to_dicts() == x.to_list()
-    assert ah.convert(x, "arrow").to_pylist() == x.to_list()
 
 
 def test_strings_of_the_dynd_example_are_stored_in_14_bytes():
@@ -274,13 +199,6 @@ def test_list_views_out_of_order_are_read_and_exported():
     ah.as_arrow(x, copy=True).validate(full=True)
 
 
-def test_missing_records_are_missing_in_their_fields():
-    source = pa.StructArray.from_arrays([pa.array([1, 2, None])], ["x"], mask=pa.array([False, True, False]))
-    x = ah.asnested(source)
-    assert x.to_list() == [{"x": 1}, None, {"x": None}]
-    assert x["x"].to_list() == [1, None, None]
-
-
 @pytest.mark.parametrize("start", [0, 1])
 def test_exported_records_with_missing_ones_stay_missing(start):
     """Missing records are exported as a Series, because a DataFrame cannot represent missing rows."""
@@ -291,15 +209,6 @@ def test_exported_records_with_missing_ones_stay_missing(start):
         assert ah.asnested(taken).to_list() == source.to_pylist()
     whole = source[-1:]
     assert ah.as_polars(whole).to_dicts() == ah.as_pandas(whole).to_dict("records") == [{"a": None}]
-
-
-def test_with_bits_combines_both_validity_bitmaps():
-    inner, outer = ah.asnested([1, None, 3, 4])[1:], ah.asnested([None, 5, 6])
-    covered = from_awkward._with_bits(inner, 3, outer.validity)
-    assert covered.to_list() == [None, 3, 4]
-    assert from_awkward._with_bits(inner, 3, None).to_list() == [None, 3, 4]
-    bits = ah.asnested(pa.array([True, None, False, True]))[1:]
-    assert from_awkward._with_bits(bits, 3, ah.asnested([5, None, 6]).validity).to_list() == [None, None, True]
 
 
 def test_field_shares_the_validity_bitmap_of_its_records():
@@ -381,24 +290,16 @@ def test_polars_rejects_bytes_of_size_0(copy):
         assert len(called(raised.value, x)) == len(x)
 
 
-def test_polars_accepts_rows_of_length_0_cast_to_lists():
-    for source in (np.zeros((2, 0)), pa.array([[], []], pa.list_(pa.int32(), 0))):
-        assert ah.as_polars(ah.as_arrow(source).cast(pa.list_(pa.float64()))).to_list() == [[], []]
-    assert len(ah.as_polars(np.zeros((0, 0)))) == 0
-
-
 @pytest.mark.parametrize("zone", ["+05:30", "no/such zone"])
 @pytest.mark.parametrize(
     "within", [lambda times: times, lambda times: pa.StructArray.from_arrays([[1], times], ["n", "t"])]
 )
-def test_error_for_a_zone_that_polars_lacks_suggests_a_call(zone, within):
+def test_error_for_a_zone_that_polars_lacks_names_the_zone(zone, within):
     times = pa.array([1577836800000], pa.int64()).view(pa.timestamp("ms", zone))
     x = ah.asnested(within(times))
-    advice = re.escape("as_polars(arrayhub.as_arrow(x" + ("['t']" if x.kind == "record" else "") + ").cast")
-    with pytest.raises(
-        BufferError, match=rf"^polars: .*time zone.*{re.escape(zone)}.*{advice}.*timestamp\('ms', 'UTC'"
-    ):
+    with pytest.raises(ah.Refusal, match=f"^polars: .*{re.escape(zone)}") as raised:
         ah.as_polars(x)
+    assert raised.value.call == ah.explain(x, "polars").call == "arrayhub.as_arrow(x)"
     x = x["t"] if x.kind == "record" else x
     (time,) = ah.as_polars(ah.as_arrow(x).cast(pa.timestamp("ms", "UTC"))).to_list()
     assert time == datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
@@ -416,8 +317,7 @@ def test_records_without_fields_keep_their_rows():
 
 def test_error_for_records_names_the_field_that_numpy_cannot_store():
     x = ah.asnested([{"a": 1, "b": {"c": 2.5}}, {"a": 3, "b": {"c": None}}])
-    says = r"1 of 2 elements of x\['b'\]\['c'\] is missing.*Use arrayhub\.as_numpy\(x\['b'\]\['c'\], missing='mask'\)"
-    with pytest.raises(BufferError, match=says):
+    with pytest.raises(BufferError, match=r"1 of 2 elements of x\['b'\]\['c'\] is missing"):
         ah.as_numpy(x, copy=True)
     assert ah.as_numpy(x["b"]["c"], missing="mask").tolist() == [2.5, None]
     with pytest.raises(BufferError, match=r"x\['s'\] has strings of variable length.*as_numpy\(x\['s'\], copy=True"):
@@ -425,30 +325,9 @@ def test_error_for_records_names_the_field_that_numpy_cannot_store():
     with pytest.raises(ValueError, match=r"^numpy: x\['r'\]: row 1 has 0 elements"):
         ah.as_numpy(ah.asnested([{"r": [1]}, {"r": []}]), copy=True)
     lists = ah.asnested([[1], None])
-    with pytest.raises(BufferError, match=r"elements of x is missing.* or x\.to_list\(\)") as raised:
+    with pytest.raises(BufferError, match="elements of x is missing") as raised:
         ah.as_numpy(lists, copy=True)
     assert [row.tolist() for row in eval(raised.value.call, {"arrayhub": ah, "x": lists})] == [[1], []]
-
-
-@pytest.mark.parametrize(
-    ("make", "storage"),
-    [
-        (lambda: pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"u" * 16], pa.binary(16))), pa.binary(16)),
-        (
-            lambda: pa.ExtensionArray.from_storage(pa.opaque(pa.int32(), "t", "v"), pa.array([1], pa.int32())),
-            pa.int32(),
-        ),
-        (lambda: pd.Series(pd.period_range("2020", periods=1, freq="D")), pa.int64()),
-        (lambda: pd.Series(pd.interval_range(0, 1)), pa.struct([("left", pa.int64()), ("right", pa.int64())])),
-    ],
-    ids=["uuid", "opaque", "period", "interval"],
-)
-def test_extension_types_survive_a_round_trip_but_asarray_drops_them(make, storage):
-    source = make()
-    assert ah.as_arrow(source).type == ah.as_arrow(ah.asnested(source)).type == pa.array(source).type
-    assert pa.array(ah.asnested(source), type=storage).type == storage
-    if isinstance(source, pa.Array):  # asarray rejects periods and intervals, because their meaning would be lost
-        assert pa.array(ah.asarray(source)).type == storage
 
 
 EXTENSIONS = {
@@ -539,15 +418,6 @@ def test_asnested_accepts_arrays_that_arrow_lacks():
     """asnested accepts strided arrays and complex numbers, which Arrow cannot represent."""
     for source in (np.arange(10)[::2], np.arange(3) + 1j, np.arange(6.0).reshape(2, 3).T):
         assert ah.asnested(ah.asarray(source)).to_list() == source.tolist()
-
-
-def test_chunks_are_kept_or_concatenated_by_a_copy():
-    source = pa.chunked_array([[[1], [2]], [[3, 4]]])
-    chunks = ah.asnested(source)
-    assert [chunk.to_list() for chunk in chunks.chunks] == [[[1], [2]], [[3, 4]]]
-    assert ah.asnested(source, copy=True).to_list() == [[1], [2], [3, 4]]
-    assert ah.asnested(pa.chunked_array([], pa.list_(pa.string()))).to_list() == []
-    assert ah.asnested(pa.table({"a": pa.chunked_array([], pa.int8())})).to_list() == []
 
 
 def test_numpy_strings_are_imported_and_exported():
@@ -730,21 +600,6 @@ def test_rows_of_bfloat16_are_imported_and_exported():
     assert ah.as_torch(x, copy=True).dtype == torch.bfloat16
 
 
-def test_errors_of_as_numpy_suggest_calls_that_work():
-    x = ah.asnested(RAGGED)
-    with pytest.raises(
-        ah.Refusal, match=r"^numpy: row 1 has .* elements, and row 0 has .*; accepted: equal lengths"
-    ) as raised:
-        ah.as_numpy(x)
-    assert [row.tolist() for row in called(raised.value, x)] == RAGGED
-    assert ah.as_awkward(x).to_list() == x.to_list() == RAGGED
-    bits = ah.asnested(pa.array([True, False]))
-    with pytest.raises(ah.Refusal, match="^numpy: eight booleans share a byte") as raised:
-        ah.as_numpy(bits)
-    assert called(raised.value, bits).tolist() == [True, False]
-    assert ah.as_numpy(bits, copy=True).tolist() == [True, False]
-
-
 def test_fixed_size_bytes_are_exported_to_awkward():
     pytest.importorskip("awkward")
     rows = pa.array([b"abcde", None, b"vwxyz"], pa.binary(5))
@@ -863,17 +718,6 @@ def test_index_without_an_arrow_type_is_rejected():
         ah.asnested(pd.MultiIndex.from_tuples([(1, "a")]))
 
 
-def test_errors_of_asarray_suggest_asnested():
-    jagged = torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)], layout=JAGGED)
-    strings = np.array(["a"], np.dtypes.StringDType())
-    columns = (pa.array(["a"]), pl.Series(["a"]), ak.Array([[1], [2, 3]]))
-    for source in (*columns, jagged, [[1], [2, 3]], strings):
-        with pytest.raises((BufferError, TypeError), match="asnested"):
-            ah.asarray(source)
-    with pytest.raises(BufferError, match=r"call x\.to_list\(\), or x\.to_dense\(\)"):
-        ah.asarray(ah.asnested(RAGGED))
-
-
 def test_xarray_arrays_are_imported_as_dense_arrays():
     """Dimensions without coordinates are kept. The Arrow stream of xarray is a table without such dimensions."""
     xarray = pytest.importorskip("xarray")
@@ -916,7 +760,7 @@ def test_usm_is_imported_sliced_and_exported(sycl, kind):
         return ah.asarray(dpnp.asarray(ah.as_numpy(array), usm_type=kind))
 
     for source in (RAGGED, ["This", "is", None], [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}], [[1, None], [3]]):
-        x = to_device.moved(ah.asnested(source), in_usm)
+        x = to_device.move_arrays(ah.asnested(source), in_usm)
         assert x.device.type == "oneapi"
         assert leaves(x)
         assert {leaf.usm_type for leaf in leaves(x)} == {kind}
@@ -1105,21 +949,6 @@ def test_copies_of_list_views_out_of_order_are_dense(name):
         assert raised.value.subject == subject
 
 
-def test_copies_of_list_views_out_of_order_report_different_lengths():
-    starts, sizes = pa.array([2, 0, 0], pa.int32()), pa.array([2, 2, 1], pa.int32())
-    x = ah.asnested(pa.ListViewArray.from_arrays(starts, sizes, pa.array([1, 2, 3, 4])))
-    with pytest.raises(ValueError, match="row 2 has 1 elements, and row 0 has 2; accepted: equal lengths"):
-        x.to_dense(copy=True)
-
-
-def test_missing_elements_of_list_views_out_of_order_are_filled():
-    starts, sizes = pa.array([2, 0], pa.int32()), pa.array([2, 2], pa.int32())
-    source = pa.ListViewArray.from_arrays(starts, sizes, pa.array([1, None, 3, 4]))
-    assert ah.as_numpy(source, missing=0, copy=True).tolist() == [[3, 4], [1, 0]]
-    with pytest.raises(ValueError, match="element 3 is missing"):
-        ah.asnested(source).to_dense(copy=True)
-
-
 def test_maps_are_imported_as_lists_of_records():
     source = pa.array([[("a", 1), ("b", None)], None, []], pa.map_(pa.string(), pa.int64()))
     x = ah.asnested(source)
@@ -1154,15 +983,6 @@ def test_polars_columns_of_python_objects_are_rejected(make, take):
     with pytest.raises(TypeError, match=f"{type(source).__name__} exports addresses of Python objects") as raised:
         take(source)
     assert len(called(raised.value, source)) == len(source)
-
-
-def test_reversed_arrays_require_a_copy():
-    for take in (ah.as_arrow, ah.as_polars):
-        with pytest.raises(BufferError, match="not compact.*copy=True"):
-            take(np.arange(6)[::-1])
-        assert list(take(np.arange(6)[::-1], copy=True)) == [
-            *map(pa.scalar if take is ah.as_arrow else int, range(5, -1, -1))
-        ]
 
 
 DAYS = [datetime.date(2020, 1, 1), datetime.date(1950, 12, 31)]
@@ -1234,15 +1054,6 @@ def test_errors_for_times_without_an_arrow_unit_suggest_a_call():
         ah.as_arrow(np.array([1, 4_000_000_000]).view("M8[D]"), copy=True)
 
 
-@pytest.mark.parametrize("kind", [pa.timestamp("us", "Europe/Zurich"), pa.time32("s"), pa.time64("ns")], ids=str)
-def test_times_that_other_libraries_lack_are_rejected(kind):
-    x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))
-    for take in (ah.as_awkward, lambda x: ah.as_numpy(x, copy=True), lambda x: x.to_dense(copy=True), ah.as_torch):
-        with pytest.raises(ah.Refusal, match=re.escape(str(x.type)[4:])) as raised:
-            take(x)
-        assert len(called(raised.value, x)) == 2
-
-
 @pytest.mark.parametrize(
     "source", [np.array([["a"]], StringDType()), np.array("a", StringDType()), np.array("a"), np.array(1)]
 )
@@ -1250,15 +1061,6 @@ def test_errors_for_strings_of_other_ndim_suggest_reshape(source):
     with pytest.raises(TypeError, match=rf"has {source.ndim} dimensions.*reshape\(-1\)"):
         ah.asnested(source)
     assert len(ah.asnested(source.reshape(-1))) == 1
-
-
-def test_errors_for_0d_arrays_suggest_reshape():
-    x = ah.asarray(np.array(1))
-    for take in (ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward):
-        for source in (x, 1, np.float32(1)):
-            with pytest.raises(TypeError, match=r"0 dimensions.*Use arrayhub\.asarray\(x\)\.reshape\(-1\)"):
-                take(source)
-            assert take(ah.asarray(source).reshape(-1)) is not None
 
 
 def test_pandas_columns_that_pyarrow_cannot_convert_are_rejected():
@@ -1273,15 +1075,3 @@ def test_pandas_columns_that_pyarrow_cannot_convert_are_rejected():
 def test_single_tensor_of_pyarrow_is_imported():
     tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(8.0).reshape(2, 2, 2))
     assert ah.asnested(tensors[1]).to_list() == [[[4, 5], [6, 7]]]
-
-
-def test_error_for_missing_records_names_the_fields():
-    with pytest.raises(BufferError, match=r"x\[field\] for each field"):
-        ah.as_numpy(ah.asnested([{"a": 1}, None]), copy=True)
-
-
-def test_errors_about_surrogates_suggest_surrogatepass():
-    with pytest.raises(ValueError, match=r"asnested: '\\ud800x' cannot be encoded as UTF-8 .*surrogatepass"):
-        ah.asnested(["a", "\ud800x"])
-    with pytest.raises(ValueError, match="asarray: dtype is"):
-        ah.asarray(["\ud800"], dtype="M8[s]")

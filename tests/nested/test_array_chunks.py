@@ -14,7 +14,7 @@ from arrow_by_hand import given as given_arrow
 from hypothesis import given
 
 import arrayhub as ah
-from arrayhub.nested.array import chunked, make, nested_of
+from arrayhub.nested.array import make, make_chunked, nested_of
 from arrayhub.nested.pickling import nbytes
 from tests.nested.export.test_arrow_chunks import COLUMNS, addresses, each
 
@@ -130,20 +130,6 @@ def test_slice_within_one_chunk_is_a_view():
         assert ah.asarray(chunk).ptr == ah.as_awkward(part).layout.data.ctypes.data == address
 
 
-def test_chunked_table_is_copied_as_a_matrix():
-    table = pa.concat_tables([pa.table({"a": [1, 2], "b": [0.5, 1.5]}), pa.table({"a": [3], "b": [2.5]})])
-    assert ah.asnested(table).to_dense(copy=True).tolist() == [[1, 0.5], [2, 1.5], [3, 2.5]]
-    assert ah.as_torch(ah.asnested(table), copy=True).shape == ah.asarray(table, copy=True).shape == (3, 2)
-
-
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_missing_values_of_all_chunks_are_replaced(form):
-    obj = form(pa.chunked_array([[1, None], [3]]))
-    assert ah.as_numpy(obj, missing=0).tolist() == ah.as_torch(obj, missing=0).tolist() == [1, 0, 3]
-    assert np.isnan(ah.as_numpy(obj, missing="nan")).tolist() == [False, True, False]
-    assert ah.as_numpy(obj, missing="mask").tolist() == [1, None, 3]
-
-
 def test_fill_null_returns_one_array():
     assert isinstance(ah.asnested(pa.chunked_array([[1, None], [3]])).fill_null(0), ah.USMArray)
     filled = ah.asnested(LISTS).fill_null([])
@@ -188,11 +174,11 @@ def test_only_the_outermost_array_is_chunked():
     ):
         with pytest.raises(TypeError, match="a part of the array has chunks"):
             make(**arguments)
-    assert len(chunked([x, x]).chunks) == 8  # four chunks of each array
+    assert len(make_chunked([x, x]).chunks) == 8  # four chunks of each array
 
 
 def test_chunks_of_several_types_are_not_exported():
-    x = chunked([ah.asnested([1, 2]), ah.asnested(["a"])])
+    x = make_chunked([ah.asnested([1, 2]), ah.asnested(["a"])])
     assert x.to_list() == [1, 2, "a"]
     with pytest.raises(AttributeError, match="several chunks"):
         x.__arrow_c_array__  # noqa: B018
@@ -204,12 +190,12 @@ def test_chunks_of_several_types_are_not_exported():
 
 
 def test_error_for_chunks_of_several_types_names_both_chunks():
-    x = chunked([ah.asnested([[1, 2]]), ah.asnested([["a"]])])
+    x = make_chunked([ah.asnested([[1, 2]]), ah.asnested([["a"]])])
     with pytest.raises(
         BufferError, match=r": chunks\[0\]\.children\[0\] has format 'l', and chunks\[1\]\.children\[0\] has format"
     ):
         x.__arrow_c_stream__()
-    x = chunked(
+    x = make_chunked(
         [
             ah.asnested(pa.array([{"a": 1}], pa.struct([pa.field("a", pa.int64(), nullable=null)])))
             for null in (False, True)
@@ -232,7 +218,7 @@ def test_tensors_with_missing_rows_in_one_chunk_keep_their_type():
 
 def test_nat_in_chunks_is_exported_as_missing():
     times = nested_of(ah.asarray(np.array(["2020-01-01", "NaT"], "M8[s]")))
-    back = pa.chunked_array(chunked([times, times[1:]]))
+    back = pa.chunked_array(make_chunked([times, times[1:]]))
     assert back.null_count == 2 and back.num_chunks == 2
 
 

@@ -45,6 +45,10 @@ TENSORS = {
     "permuted, with missing tensors": tensors([1, 0], missing=MISSING),
     "with missing items": tensors([1, 0], missing_items=True),
     "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, 1, 0], pa.int8())),
+    "missing bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, None, 1, 0], pa.int8())),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16, None] * 2, pa.binary(16))),
+    "json": pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", None, "2", "3"])),
+    "opaque": pa.ExtensionArray.from_storage(pa.opaque(pa.int8(), "a", "b"), pa.array([1, 2, 3, 4], pa.int8())),
 }
 
 
@@ -53,6 +57,7 @@ def int32(*values):
 
 
 PARENTS = {
+    "itself": lambda a: a,
     "a record": lambda a: pa.StructArray.from_arrays([a], ["t"]),
     "a list": lambda a: pa.ListArray.from_arrays(int32(0, 2, 4), a),
     "list views": lambda a: pa.ListViewArray.from_arrays(int32(2, 0), int32(2, 2), a),

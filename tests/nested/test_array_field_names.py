@@ -120,16 +120,6 @@ def test_exports_to_libraries_without_equal_names_are_rejected(call, twins):
             call(ah.asnested(ARRAYS[name]))
 
 
-@pytest.mark.parametrize("call", [ah.as_awkward, ah.as_polars])
-def test_exports_of_lists_of_such_records_are_rejected(call):
-    with pytest.raises(BufferError, match=r"arrayhub\.as_arrow\(x"):
-        call(ah.asnested(ARRAYS["lists of records"]))
-
-
-def test_fields_of_equal_names_convert_to_numpy_by_position(twins):
-    assert ah.as_numpy(twins.children[0], copy=True).tolist() == [1, 2, 3]
-
-
 def test_awkward_records_with_equal_names_keep_both():
     contents = [ak.contents.NumpyArray(np.arange(2)), ak.contents.NumpyArray(np.arange(2) + 5)]
     x = ah.asnested(ak.Array(ak.contents.RecordArray(contents, ["a", "a"])))
@@ -154,7 +144,3 @@ def test_inspection_shows_a_field_called_validity():
 def test_pickles_keep_the_fields(twins):
     for same in (pickle.loads(pickle.dumps(twins)), copy.copy(twins), copy.deepcopy(twins)):
         assert ah.as_arrow(same).equals(TWINS)
-
-
-def test_host_copies_keep_the_fields(twins):
-    assert ah.as_arrow(twins.to_host()).equals(TWINS)

@@ -6,7 +6,6 @@ import sys
 import awkward as ak
 import nanoarrow as na
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -359,9 +358,3 @@ def test_all_missing_column_keeps_its_type(values):
     assert x.to_list() == [None]
     assert str(x.type) == str(rest.type)
     assert ah.asnested(ak.Array([None, None])).to_list() == [None, None]
-
-
-def test_copied_records_become_a_pandas_frame():
-    frame = ah.as_pandas(RECORDS, copy=True)
-    assert isinstance(frame, pd.DataFrame)
-    assert frame["b"].tolist() == [2.5, 3.5, 4.5]

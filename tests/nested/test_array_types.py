@@ -38,55 +38,6 @@ ARRAYS = {
     "runs of nulls": lambda: runs(values=pa.nulls(3)),
     "runs of decimals": lambda: runs(values=pa.array([D("1.25"), None, D("0")])),
 }
-SLICES = {"": slice(None), ", slice": slice(1, None), ", without elements": slice(0, 0), ", end": slice(2, 2)}
-
-
-@pytest.mark.parametrize("part", SLICES)
-@pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_survive_a_round_trip(name, part):
-    source = ARRAYS[name]()[SLICES[part]]
-    x = ah.asnested(source)
-    values = source.to_pylist()
-    assert x.kind == "opaque" and len(x) == len(source)
-    assert x.to_list() == values
-    assert [item.tolist() if isinstance(item, ah.USMArray) else item for item in x] == values
-    assert x.is_null().tolist() == [value is None for value in values]
-    assert ah.datashape.parse(str(x.type)) == x.type
-    for y in (x, pickle.loads(pickle.dumps(x)), ah.asnested(x, copy=True), ah.asnested(source, copy=True)):
-        back = pa.array(y)
-        back.validate(full=True)
-        assert back.type == source.type and back.equals(source)
-    assert repr(x) and ah.check(x) == [] and ah.debug_repr(x) and "<pre" in x._repr_html_()
-
-
-@pytest.mark.parametrize("part", SLICES)
-@pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_inside_records_and_lists_survive_a_round_trip(name, part):
-    inner = ARRAYS[name]()
-    count = len(inner)
-    mask = pa.array([k == 1 for k in range(count)], pa.bool_())
-    sources = [
-        pa.StructArray.from_arrays([inner, pa.array(range(count), pa.int64())], ["u", "k"]),
-        pa.StructArray.from_arrays([inner], ["u"], mask=mask),
-        pa.ListArray.from_arrays(pa.array([0, 1, 1, count], pa.int32()), inner),
-        pa.FixedSizeListArray.from_arrays(inner.slice(0, count // 2 * 2), count // 2 or 1),
-        pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), inner),
-    ]
-    for source in sources:
-        source = source[SLICES[part]]
-        back = pa.array(ah.asnested(source))
-        back.validate(full=True)
-        assert back.type == source.type and back.to_pylist() == source.to_pylist()
-        assert ah.asnested(source).to_list() == source.to_pylist()
-
-
-@pytest.mark.parametrize("name", ARRAYS)
-def test_chunks_are_concatenated(name):
-    source = ARRAYS[name]()
-    chunks = [source, source[:0], source[1:]]
-    back = pa.array(ah.asnested(pa.chunked_array(chunks), copy=True))
-    back.validate(full=True)
-    assert back.type == source.type and back.to_pylist() == source.to_pylist() + source[1:].to_pylist()
 
 
 def test_decimals_and_runs_share_their_memory():
@@ -144,26 +95,6 @@ def test_exports_work_or_raise_an_error_that_suggests_a_call(name):
         assert getattr(ah, call)(x).to_list() == values
     with pytest.raises((BufferError, ValueError), match="numpy: "):
         ah.as_numpy(x)
-
-
-def test_calls_suggested_by_errors_work():
-    x = ah.asnested(ARRAYS["decimal256"]())
-    assert ah.as_polars(ah.as_arrow(x).cast(pa.float64()))[0] == 1.25
-    lists = ah.asnested(runs(values=pa.array([[1], None, []])))
-    assert ah.as_polars(lists).to_list() == [[1], [1], None, None, None, []]
-    child = pa.array([1.5])
-    unions = ah.asnested(runs([2], pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [child])))
-    with pytest.raises(ah.Refusal, match=r"unions such as union\[float64\] are not supported") as raised:
-        ah.as_polars(unions)
-    assert len(eval(raised.value.call, {"arrayhub": ah, "x": unions})) == 2
-    assert unions.to_list() == [1.5, 1.5]
-    assert ah.as_numpy(ah.asnested(runs(values=pa.array([1, 2, 3]))), copy=True).tolist() == [1, 1, 2, 2, 2, 3]
-    assert ah.asnested(runs()).fill_null(0.5).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5, 3.0]
-    assert ah.asnested(pa.nulls(2)).fill_null(7).tolist() == [7, 7]
-    with pytest.raises(BufferError, match=r"run_end_encoded, .*call arrayhub\.asnested\(x\)"):
-        ah.asarray(runs(values=pa.array([1, 2, 3])))
-    with pytest.raises(BufferError, match=r"elements of null.*asnested\(x\)"):
-        ah.asarray(pa.nulls(2))
 
 
 def test_null_fields_of_missing_records_stay_null():

@@ -65,7 +65,6 @@ def test_integers_that_the_common_type_would_round_are_rejected(table):
     for convert in (ah.asarray, ah.as_numpy, ah.as_torch):
         with pytest.raises(OverflowError, match=error) as raised:
             convert(table, copy=True)
-    assert raised.value.call == ah.explain(table, to="torch").call
     if "complex128" in str(raised.value):  # which Arrow does not have
         assert raised.value.call == ""
     else:
@@ -74,16 +73,8 @@ def test_integers_that_the_common_type_would_round_are_rejected(table):
         ah.adapt("numpy", copy=None)(lambda x: x)(table)
 
 
-@each({name: table for name, table in LARGE_TABLES.items() if name != "complex"})
-def test_explain_suggests_a_call_for_integers_that_a_matrix_would_round(table):
-    records = eval(ah.explain(table, to="numpy").call, {"arrayhub": ah, "x": table})
-    assert records.dtype.names == ("a", "b") and records["a"].tolist() == [2**53 + 1, 1]
-    columns = eval(ah.explain(table, to="torch").call, {"arrayhub": ah, "x": table})
-    assert columns["a"].tolist() == [2**53 + 1, 1]
-
-
-def test_explain_says_that_a_long_table_may_be_refused():
-    table = pa.table({"a": np.arange(2000), "b": np.zeros(2000)})
+def test_explain_says_that_a_table_may_be_refused():
+    table = pa.table({"a": [1, 2], "b": [0.5, 1.5]})
     explained = ah.explain(table, to="numpy")
     assert explained.call == "arrayhub.as_numpy(x, copy=True)"
     assert "OverflowError if float64 cannot represent a value of 'a'" in explained.verdicts[0].reason
@@ -106,8 +97,6 @@ def test_times_that_exceed_the_common_unit_are_rejected(make, columns):
         ah.as_numpy(table, missing="mask", copy=True)
     with pytest.raises(OverflowError, match=error):
         ah.asnested(table).to_dense(copy=True)
-    records = eval(ah.explain(table, to="numpy").call, {"arrayhub": ah, "x": table})
-    assert records.dtype.names == ("a", "b") and np.array_equal(records["a"], columns["a"])
 
 
 def test_times_of_several_units_are_copied_in_the_finest_unit():
@@ -238,15 +227,6 @@ def test_pandas_index_is_not_a_column(index):
     assert ah.asnested(table).to_dense(copy=True).tolist() == [[3], [4]]
 
 
-def test_column_that_became_the_index_is_not_exported():
-    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]}).set_index("a")
-    assert (
-        ah.asarray(frame, copy=True).tolist()
-        == ah.asarray(pa.Table.from_pandas(frame), copy=True).tolist()
-        == [[3], [4]]
-    )
-
-
 @pytest.mark.parametrize("metadata", [b"", b"[", b"3", b'{"index_columns": 3}', b'{"index_columns": [["a"]]}', b"\xff"])
 def test_invalid_pandas_metadata_is_ignored(metadata):
     table = pa.table({"a": [1, 2]}).replace_schema_metadata({b"pandas": metadata})
@@ -292,15 +272,6 @@ def test_missing_values_of_tables_are_replaced_or_masked(table):
     assert mask.tolist() == [[False, True], [True, False]] and values[~mask].tolist() == [1.0, 2.5]
 
 
-@each(GAPS)
-def test_error_for_an_unsuitable_missing_argument_names_the_column(table):
-    with pytest.raises(TypeError, match="column 'a'"):
-        ah.as_torch(table, missing=0.5)
-    with pytest.raises((BufferError, TypeError, ValueError), match="column 'a'"):
-        ah.as_torch(table, missing={"b": 0.0})
-    assert ah.as_numpy(table, missing="mask").mask.any()
-
-
 @pytest.mark.parametrize(
     "table", [*GAPS.values(), *TABLES.values()], ids=[*GAPS, *[f"complete {name}" for name in TABLES]]
 )
@@ -315,16 +286,3 @@ def test_missing_is_checked_even_if_nothing_is_missing(table):
             ah.as_torch(source, missing={"zz": 0})
     with pytest.raises(ValueError, match="names the field 'zz'; accepted: a, b"):
         ah.as_polars(ah.asnested(table).fill_null({"zz": 0}))
-
-
-@pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
-def test_errors_for_columns_of_strings_and_missing_numbers_suggest_calls_that_work(make):
-    x = make({"a": [1, 2], "b": ["x", None]})
-    for convert in (ah.asarray, ah.as_numpy):
-        with pytest.raises(BufferError, match="column 'b': elements are strings") as raised:
-            convert(x, copy=True)
-        assert eval(raised.value.call, {"arrayhub": ah, "x": x})["b"].to_list() == ["x", None]
-    x = make({"a": [1, 2], "b": [1.5, None]})
-    with pytest.raises(ValueError, match="column 'b': element 1 is missing") as raised:
-        ah.as_numpy(x, copy=True)
-    np.testing.assert_array_equal(eval(raised.value.call, {"arrayhub": ah, "x": x}), [[1, 1.5], [2, np.nan]])

@@ -142,7 +142,7 @@ def test_none_in_place_of_an_array_is_rejected():
 import arrayhub._core.descriptor, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
 for function in (
     arrayhub._core.descriptor.slowest_first, arrayhub._core.descriptor.name_of_elements, arrayhub.libraries.cupy.emit,
-    arrayhub.nested.array.valid_mask, arrayhub.nested.array.unpacked,
+    arrayhub.nested.array.valid_mask, arrayhub.nested.array.unpack_bits,
 ):
     with pytest.raises(TypeError, match="got NoneType"):
         function(None)
@@ -271,12 +271,12 @@ def test_bit_offsets_outside_a_bitmap_raise(bit):
     from arrayhub.nested.array import covered, make
 
     node, bitmap = arrayhub.asarray(np.arange(3.0)), arrayhub.asarray(np.array([7], "u1"))
-    assert covered(node, bitmap, 5).null_count == 3
+    assert cover_missing(node, bitmap, 5).null_count == 3
     for call in (
-        lambda: covered(node, bitmap, bit),
+        lambda: cover_missing(node, bitmap, bit),
         lambda: make("bits", 3, content=bitmap, bit=bit),
         lambda: make("flat", 3, content=node, validity=bitmap, bit=bit),
-        lambda: covered(node, node, 0),
+        lambda: cover_missing(node, node, 0),
     ):
         with pytest.raises(ValueError, match=r"NestedArray: .*accepted: contiguous bytes"):
             call()

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
-from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import check_node, emit_with_extensions, obstacle_of, packs_booleans
 from arrayhub.nested.array import (
     NestedArray,
@@ -79,17 +78,14 @@ def as_arrow(
     >>> print(arrayhub.as_arrow(np.array([True, False]), extension=True).type)
     extension<arrow.bool8>
     """
-    if missing is not None:
-        export_filled = partial(as_arrow, dtype=dtype, device=device, extension=extension)
-        return hooks.nested.with_value(obj, export_filled, missing, copy, "arrow")
     pyarrow = needed("pyarrow", "to create its arrays")
     is_own = isinstance(obj, (pyarrow.Array, pyarrow.ChunkedArray)) and dtype is None and device is None
-    if is_own and not check_copy(copy, "as_arrow"):
+    if is_own and missing is None and not check_copy(copy, "as_arrow"):
         return obj
-    return export("as_arrow", partial(to_arrow, extension=extension), obj, copy, dtype, device)
+    return export("as_arrow", partial(to_arrow, extension=extension), obj, copy, dtype, device, missing)
 
 
-def to_arrow(array: Any, copied: bool, extension: bool = False) -> Any:
+def to_arrow(array: Any, copied: bool, obj: Any = None, extension: bool = False) -> Any:
     """Return a ``pyarrow.Array`` or ``pyarrow.ChunkedArray``. In copies, ``datetime64[D]`` becomes date32."""
     pyarrow = needed("pyarrow", "to create its arrays")
     array = with_days(array) if copied else array

@@ -2,15 +2,13 @@
 
 import json
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arrayhub._core.copying import Copy, check_copy, forbidden
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import Refusal, needed
-from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind, union_codes
 from arrayhub.adapters.arrow import metadata_of_node, type_name
 from arrayhub.array import casting
@@ -21,19 +19,18 @@ from arrayhub.nested.array import (
     NestedArray,
     check_names,
     nested_of,
-    unpacked,
-    unwrapped,
+    unpack_bits,
+    unwrap_flat,
     valid_mask,
     with_offsets,
 )
 from arrayhub.nested.array import check as check_offsets
 from arrayhub.nested.concatenate import content_of_rows
-from arrayhub.nested.conform import child_nodes
 from arrayhub.nested.export.shared import export, is_chunked, on_host, single_chunk
 from arrayhub.nested.from_awkward import CHARACTERS
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
 from arrayhub.nested.opaque import decode, is_null_type, is_run_end
-from arrayhub.nested.to_device import offsets_on_host
+from arrayhub.nested.to_device import child_nodes, offsets_on_host
 
 if TYPE_CHECKING:
     import awkward as ak
@@ -58,12 +55,8 @@ def as_awkward(
     ----------
     obj : object
         Any object that `asnested` accepts, including dense arrays.
-    copy : {False, None, True}, optional
+    copy, dtype, device, missing : optional
         As in `as_arrow`.
-    dtype, device : optional
-        As in `arrayhub.as_numpy`.
-    missing : value, optional
-        Replaces missing values, in a copy. None keeps missing values.
 
     Returns
     -------
@@ -72,14 +65,8 @@ def as_awkward(
 
     Raises
     ------
-    BufferError
-        awkward does not support the element type or the device, or a copy is needed and `copy` does not permit it.
-    TypeError
-        `obj` is not an array, or `missing` has another type than the elements.
-    ValueError
-        `missing` is "nan" or "mask", or a row is missing and `missing` is not a list.
-    OverflowError
-        `missing` is out of the range of the element type, or awkward would round an integer of a union.
+    BufferError, TypeError, ValueError, OverflowError
+        As in `as_arrow`. OverflowError is also raised if awkward would round an integer of a union.
     ImportError
         awkward is not installed.
 
@@ -91,20 +78,18 @@ def as_awkward(
     """
     awkward = needed("awkward", "to create its arrays")
     obj = without_index(obj)
-    if missing is not None:
-        return hooks.nested.with_value(obj, partial(as_awkward, dtype=dtype, device=device), missing, copy, "awkward")
-    if dtype is None and device is None and isinstance(obj, awkward.Array):
+    if dtype is None and device is None and missing is None and isinstance(obj, awkward.Array):
         return awkward.copy(obj) if check_copy(copy, "as_awkward") else obj
-    return export("as_awkward", partial(_to_awkward, obj=obj, copy=copy), obj, copy, dtype, device)
+    return export("as_awkward", _to_awkward, obj, copy, dtype, device, missing)
 
 
-def _to_awkward(array: Any, copied: bool, obj: Any, copy: Copy) -> Any:
+def _to_awkward(array: Any, copied: bool, obj: Any) -> Any:
     """Convert an array that was imported from `obj` to an ``awkward.Array``."""
     awkward = needed("awkward", "to create its arrays")
-    array = on_host(array, "awkward")
+    check(array, copied, obj)
     if is_chunked(array):
         array = single_chunk(array, copied, "awkward", obj)
-    return awkward.Array(_layout(awkward, array, copy))
+    return awkward.Array(_layout(awkward, array))
 
 
 def check(array: Any, copied: bool, obj: Any) -> None:
@@ -121,7 +106,8 @@ def _check_node(node: Any, copied: bool) -> None:
         dtype = node.dtype
         fixed = dtype.type is np.void and dtype.names is None and dtype.itemsize
         if fixed and not copied and not node.flags["C"]:
-            raise _strided_error(node)
+            reason = f"elements of dtype {dtype} have byte strides {node.byte_strides}"
+            raise Refusal("awkward", reason, "contiguous elements")
         if not fixed and (node.typenum >= FIRST_OWN_TYPENUM or dtype.kind not in "biufcmM" or not dtype.isnative):
             raise _dtype_error(dtype)
         return
@@ -129,7 +115,7 @@ def _check_node(node: Any, copied: bool) -> None:
     if kind.numbers and node.meaning not in (None, "tdm", "tdD"):
         raise _meaning_error(node)
     if kind.fields:
-        check_names(node, "awkward", error=Refusal)
+        check_names(node, "awkward", error=Refusal)  # awkward accepts equal names, but its to_list loses fields
     if kind.opaque and str(node.meaning)[:2] in ("d:", "ti"):
         raise _meaning_error(node)
     if _is_union(node) and len(node.children) < 2:  # awkward requires two children
@@ -175,7 +161,7 @@ def _codes(union: NestedArray) -> list[int]:
 
 def _merged_as(node: Any) -> str:
     """Return the group of types of a child of a union. awkward merges children of the same group."""
-    node = unwrapped(node) if isinstance(node, NestedArray) else node
+    node = unwrap_flat(node) if isinstance(node, NestedArray) else node
     if isinstance(node, USMArray):
         return "numbers" if node.dtype.kind in "biufc" else str(node.dtype)
     kind = kind_of(node)
@@ -198,11 +184,6 @@ def _dtype_error(dtype: np.dtype[Any]) -> Refusal:
     )
 
 
-def _strided_error(x: Any) -> Refusal:
-    reason = f"elements of dtype {x.dtype} have byte strides {x.byte_strides}"
-    return Refusal("awkward", reason, "contiguous elements")
-
-
 def _meaning_error(node: NestedArray) -> Refusal:
     return Refusal(
         "awkward",
@@ -223,8 +204,6 @@ def _numbers(awkward: Any, x: Any) -> Any:
 
 def _fixed_bytes(awkward: Any, x: Any) -> Any:
     """Return fixed-size byte strings in the layout that ``awkward.from_arrow`` creates."""
-    if not x.flags["C"]:
-        raise _strided_error(x)
     flat = dense_as_numpy(x.reshape(-1)).view(np.uint8)
     characters = awkward.contents.NumpyArray(flat, parameters={"__array__": "byte"})
     layout = awkward.contents.RegularArray(
@@ -235,12 +214,12 @@ def _fixed_bytes(awkward: Any, x: Any) -> Any:
     return layout
 
 
-def _layout(awkward: Any, node: Any, copy: Copy) -> Any:
-    """Return the layout of a node. For VIEW, raise BufferError if a part of the node must be copied."""
+def _layout(awkward: Any, node: Any) -> Any:
+    """Return the layout of a node for which `check` raises no error."""
     if not isinstance(node, NestedArray):
         return _numbers(awkward, node)
     check_offsets(node)  # awkward does not validate offsets and indices
-    layout = _LAYOUTS[node.kind](awkward, node, copy)
+    layout = _LAYOUTS[node.kind](awkward, node)
     if node.validity is None or node.null_count == 0 or kind_of(node).indices:
         return layout
     if node.validity_offset:
@@ -251,20 +230,16 @@ def _layout(awkward: Any, node: Any, copy: Copy) -> Any:
     return awkward.contents.BitMaskedArray(index, layout, True, len(node), True)
 
 
-def _flat(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+def _flat(awkward: Any, node: NestedArray) -> Any:
     if node.meaning is None or node.meaning == "tdm":
         layout, name = _numbers(awkward, node.content), metadata_of_node(node).get(b"awkward.array", b"").decode()
         return layout.copy(parameters={"__array__": name}) if name in CHARACTERS else layout
-    if node.meaning != "tdD":
-        raise _meaning_error(node)
-    forbidden(copy, "as_awkward", _DAYS)
     days = dense_as_numpy(node.content).astype("M8[D]")
     return awkward.contents.NumpyArray(days)
 
 
-def _bits(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    forbidden(copy, "as_awkward", _BITS)
-    return _numbers(awkward, unpacked(node))
+def _bits(awkward: Any, node: NestedArray) -> Any:
+    return _numbers(awkward, unpack_bits(node))
 
 
 def _offsets(awkward: Any, node: NestedArray) -> Any:
@@ -272,20 +247,19 @@ def _offsets(awkward: Any, node: NestedArray) -> Any:
     return awkward.index.Index64(numbers) if numbers.dtype == np.int64 else awkward.index.Index32(numbers)
 
 
-def _list(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    return awkward.contents.ListOffsetArray(_offsets(awkward, node), _layout(awkward, node.content, copy))
+def _list(awkward: Any, node: NestedArray) -> Any:
+    return awkward.contents.ListOffsetArray(_offsets(awkward, node), _layout(awkward, node.content))
 
 
-def _list_view(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+def _list_view(awkward: Any, node: NestedArray) -> Any:
     starts, sizes = map(dense_as_numpy, node.buffers)
     of_awkward = awkward.index.Index32 if starts.dtype == np.int32 else awkward.index.Index64
-    rows = _layout(awkward, node.children[0], copy)
+    rows = _layout(awkward, node.children[0])
     return awkward.contents.ListArray(of_awkward(starts), of_awkward(starts + sizes), rows)
 
 
-def _text(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+def _text(awkward: Any, node: NestedArray) -> Any:
     if kind_of(node).views:
-        forbidden(copy, "as_awkward", _VIEWS)
         node = with_offsets(node)
     text = kind_of(node).utf8
     characters = awkward.contents.NumpyArray(
@@ -296,29 +270,26 @@ def _text(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     )
 
 
-def _regular(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    return awkward.contents.RegularArray(_layout(awkward, node.content, copy), node.width, zeros_length=len(node))
+def _regular(awkward: Any, node: NestedArray) -> Any:
+    return awkward.contents.RegularArray(_layout(awkward, node.content), node.width, zeros_length=len(node))
 
 
-def _record(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    check_names(node, "awkward", error=Refusal)  # awkward accepts equal names, but its to_list loses fields
-    columns = [_layout(awkward, field, copy) for field in node.children]
+def _record(awkward: Any, node: NestedArray) -> Any:
+    columns = [_layout(awkward, field) for field in node.children]
     meaning = node.meaning or ""
     parameters = json.loads(meaning.partition(":")[2]) if meaning.startswith((AWKWARD_TUPLE, AWKWARD_RECORD)) else None
     names = None if meaning.startswith(AWKWARD_TUPLE) else list(node.field_names)
     return awkward.contents.RecordArray(columns, names, length=len(node), parameters=parameters)
 
 
-def _categorical(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+def _categorical(awkward: Any, node: NestedArray) -> Any:
     indices = dense_as_numpy(node.indices)
     if indices.dtype != np.int64:
-        forbidden(copy, "as_awkward", f"the indices of categories are converted from {indices.dtype} to int64")
         indices = indices.astype(np.int64)  # unsigned integers cannot represent the index -1 of a missing element
     parameters = {"__array__": "categorical"}
-    content = _layout(awkward, node.content, copy)
+    content = _layout(awkward, node.content)
     if not content.is_option and (node.validity is None or node.null_count == 0):
         return awkward.contents.IndexedArray(awkward.index.Index64(indices), content, parameters=parameters)
-    forbidden(copy, "as_awkward", _MISSING)
     indices = np.where(valid_mask(node), indices, -1)
     if content.is_option:
         exists = content.mask_as_bool(valid_when=True)
@@ -327,43 +298,36 @@ def _categorical(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
 
 
-def _opaque(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+def _opaque(awkward: Any, node: NestedArray) -> Any:
     if _is_union(node):
-        return _union(awkward, node, copy)
+        return _union(awkward, node)
     if is_null_type(node):
-        return _nulls(awkward, node, copy)
+        return _nulls(awkward, node)
     if is_run_end(node):
-        forbidden(copy, "as_awkward", _RUNS)
-        return _layout(awkward, decode(node, "awkward"), copy)
-    if str(node.meaning).startswith("+v"):
-        return _list_view(awkward, node, copy)
-    raise _meaning_error(node)
+        return _layout(awkward, decode(node, "awkward"))
+    return _list_view(awkward, node)
 
 
-def _nulls(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+def _nulls(awkward: Any, node: NestedArray) -> Any:
     if not len(node):
         return awkward.contents.EmptyArray()
     index = awkward.index.Index64(np.full(len(node), -1, np.int64))
     return awkward.contents.IndexedOptionArray(index, awkward.contents.EmptyArray())
 
 
-def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+def _union(awkward: Any, node: NestedArray) -> Any:
     """Return a UnionArray. awkward requires an index, and tags equal to the positions of the children."""
     tags, *offsets = map(dense_as_numpy, node.buffers)
     codes = _codes(node)
     if codes != list(range(len(codes))):
-        forbidden(copy, "as_awkward", f"the type codes {codes} are converted to the positions of the children")
         positions = np.zeros(128, np.int8)
         positions[codes] = np.arange(len(codes))
         tags = positions[tags]
     index = offsets[0] if offsets else np.arange(len(node), dtype=np.int64)
-    contents = [_layout(awkward, child, copy) for child in node.children]
-    if len(contents) < 2:  # awkward requires two children
-        raise Refusal("awkward", f"a union of {len(contents)} types is not supported", "two or more")
+    contents = [_layout(awkward, child) for child in node.children]
     of_awkward = awkward.index.Index32 if index.dtype == np.int32 else awkward.index.Index64
     union = awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), of_awkward(index), contents)
     if len(getattr(union, "contents", ())) != len(contents):
-        forbidden(copy, "as_awkward", _MERGED)
         _check_merged([(nested_of(child), index[tags == k]) for k, child in enumerate(node.children)])
     return union
 
@@ -403,6 +367,6 @@ _LAYOUTS = per_kind(
     bytes_view=_text,
     record=_record,
     categorical=_categorical,
-    chunked=lambda awkward, node, copy: _layout(awkward, single_chunk(node, False, "awkward"), copy),
+    chunked=lambda awkward, node: _layout(awkward, single_chunk(node, False, "awkward")),
     opaque=_opaque,
 )

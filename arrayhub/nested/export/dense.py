@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import check_copy
 from arrayhub._core.errors import Refusal, TypeRefusal, reason_of
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
@@ -23,11 +22,6 @@ from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.opaque import decode, is_list_view, is_run_end
 
 
-def numpy_from(x: NestedArray, copy: bool | None) -> Any:
-    """Return an ndarray of numbers, records or strings (StringDType), for `arrayhub.as_numpy`."""
-    return _ndarray(single_chunk(x, copy, "numpy"), copy, "x")
-
-
 def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
     """Return the ndarray of a node. `name` is the node's name in errors, such as ``x`` or ``x['field']``."""
     kind = kind_of(x)
@@ -35,13 +29,10 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
         check_names(x, "numpy", f"arrayhub.as_numpy({name}.children[0], copy=True), one field", BufferError)
     x = x.to_host() if copy else x
     if x.null_count and not (kind.utf8 or kind.indices):
-        numbers = f"arrayhub.as_numpy({name}, missing='mask'), " if kind.numbers or kind.packed else ""
-        parts = f"{name}[field] for each field, " if kind.fields else numbers
         raise Refusal(
             "numpy",
             f"{x.null_count} of {len(x)} elements of {name} {'is' if x.null_count == 1 else 'are'} missing,"
-            f" which NumPy cannot represent. Use {parts}{name}.fill_null({'[]' if kind.lists else 'value'}) or"
-            f" {name}.to_list()",
+            " which NumPy cannot represent",
         )
     if kind.utf8:
         _need_copy(copy, "strings become NumPy's StringDType, which stores them in its own arena")
@@ -60,7 +51,7 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
 def export(x: NestedArray, library: str, copy: bool | None, allow_readonly: bool) -> Any:
     """Return a node as an array of a library of dense arrays, for the ``as_*`` functions."""
     if library == "numpy":
-        return numpy_from(x, copy)
+        return _ndarray(single_chunk(x, copy, "numpy"), copy, "x")
     if library == "torch":
         return torch_from(x, copy, allow_readonly)
     return convert(dense_for(x, copy, library), library, copy=copy, allow_readonly=allow_readonly)
@@ -110,14 +101,14 @@ def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
     A BufferError is raised as a TypeError, as ``cupy.ndarray.__array__`` does for memory that NumPy cannot read.
     """
     try:
-        array = numpy_from(x, bool(copy))
+        array = export(x, "numpy", bool(copy), False)
     except BufferError as error:
         raise TypeRefusal("numpy", reason_of(error), call=hooks.advice.advise(x, "numpy").call) from error
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def _need_copy(copy: bool | None, why: str) -> None:
-    if not check_copy(copy, "as_numpy"):
+    if not copy:
         raise Refusal("numpy", why)
 
 

@@ -1,7 +1,6 @@
 """Export to pandas: `as_pandas`."""
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -11,23 +10,21 @@ from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, needed
-from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
+from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import check as check_numpy
-from arrayhub.nested.array import (
-    NestedArray,
-    unwrapped,
-)
+from arrayhub.nested.array import NestedArray, part, unwrap_flat, with_offsets
+from arrayhub.nested.array import check as check_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
-from arrayhub.nested.conform import child_nodes, for_pandas
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.export.shared import LIST_VIEWS, export, on_host
-from arrayhub.nested.opaque import is_list_view
+from arrayhub.nested.opaque import decode, is_list_view
+from arrayhub.nested.to_device import child_nodes, offsets_on_host, rebuild
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,10 +52,8 @@ def as_pandas(
         As in `as_arrow`. Times in other units than seconds, milliseconds, microseconds and nanoseconds require a copy,
         because pandas does not support other units. String views, as in polars, are copied to strings with offsets at
         any depth, and list views are converted to lists.
-    dtype, device : optional
-        As in `arrayhub.as_numpy`.
-    missing : value, optional
-        Replaces missing values, in a copy. None keeps missing values.
+    dtype, device, missing : optional
+        As in `as_arrow`.
 
     Returns
     -------
@@ -69,14 +64,8 @@ def as_pandas(
 
     Raises
     ------
-    BufferError
-        pandas does not support the element type or the device, or a copy is needed and `copy` does not permit it.
-    TypeError
-        `obj` is not an array, or `missing` has another type than the elements.
-    ValueError
-        `missing` is "nan" or "mask", or a row is missing and `missing` is not a list.
-    OverflowError
-        `missing` is out of the range of the element type.
+    BufferError, TypeError, ValueError, OverflowError
+        As in `as_arrow`.
     ImportError
         pandas is not installed.
 
@@ -90,19 +79,16 @@ def as_pandas(
     """
     pandas = needed("pandas", "to create its arrays")
     name = name_of(obj)
-    if missing is not None:
-        export_filled = partial(as_pandas, dtype=dtype, device=device)
-        made = hooks.nested.with_value(without_index(obj), export_filled, missing, copy, "pandas")
-        if isinstance(obj, (pandas.Series, pandas.DataFrame)):
-            made.index = obj.index
-        if isinstance(obj, pandas.DataFrame):
-            made.columns = obj.columns
-    else:
-        column = _of_pandas(pandas, obj)
-        if column is not None and (device is None or Device(device) == CPU):
-            column = column if dtype is None else column.astype(requested_dtype(dtype))
-            return column.copy() if check_copy(copy, "as_pandas") else column
-        made = export("as_pandas", partial(_to_pandas, obj=obj), obj, copy, dtype, device)
+    column = _of_pandas(pandas, obj) if missing is None else None
+    if column is not None and (device is None or Device(device) == CPU):
+        column = column if dtype is None else column.astype(requested_dtype(dtype))
+        return column.copy() if check_copy(copy, "as_pandas") else column
+    values = obj if missing is None else without_index(obj)
+    made = export("as_pandas", _to_pandas, values, copy, dtype, device, missing)
+    if missing is not None and isinstance(obj, (pandas.Series, pandas.DataFrame)):
+        made.index = obj.index
+    if missing is not None and isinstance(obj, pandas.DataFrame):
+        made.columns = obj.columns
     if name is not None and isinstance(made, pandas.Series):
         made.name = name
     return made
@@ -138,7 +124,7 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
 
     If `max_ndim` is 1, the result is a Series, also for records.
     """
-    array = unwrapped(array) if isinstance(array, NestedArray) else array
+    array = unwrap_flat(array) if isinstance(array, NestedArray) else array
     if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
         if max_ndim == 1:
             return _arrow_series(pandas, to_arrow(for_pandas(array), copied))
@@ -171,6 +157,30 @@ def _arrow_series(pandas: Any, array: Any) -> Any:
     return pandas.Series(pandas.arrays.ArrowExtensionArray(array))
 
 
+def for_pandas(node: Any) -> Any:
+    """Convert string views to strings with offsets, and list views to lists, at any depth.
+
+    The characters are copied, and the rows of list views that are out of order.
+
+    pandas 3.1 and pyarrow 26 raise an error for string views in ``str.upper``, ``sort_values`` and ``Series.take``, and
+    for string views in lists or list views in ``print`` and ``Series.to_numpy``.
+    """
+    if not _why_views_are_copied(node):
+        return node
+    kind = kind_of(node)
+    if kind.views:
+        return with_offsets(node)
+    if is_list_view(node):
+        return for_pandas(decode(node, "pandas"))
+    if kind.ends:
+        check_offsets(node)
+        offsets = offsets_on_host(node)
+        start, stop = int(offsets[0]), int(offsets[-1])
+        shifted = asarray(offsets - offsets.dtype.type(start))
+        return rebuild(node, lambda content: for_pandas(part(content, start, stop)), offsets=shifted)
+    return rebuild(node, for_pandas)
+
+
 def _why_views_are_copied(array: Any) -> str:
     """Return why `as_pandas` copies string views or list views at any depth of `array`, or "" if it does not."""
     if not isinstance(array, NestedArray):
@@ -196,14 +206,14 @@ def check(array: Any, copied: bool, obj: Any) -> None:
         check_arrow(array, copied, obj)
         return
     records = isinstance(array, NestedArray) and are_complete_records(array)
-    for part in array.children if records else (array,):
-        part = unwrapped(part) if isinstance(part, NestedArray) else part
-        dense = isinstance(part, USMArray) and part.dtype.kind in "biufcmM" and part.ndim <= (1 if records else 2)
+    for column in array.children if records else (array,):
+        column = unwrap_flat(column) if isinstance(column, NestedArray) else column
+        dense = isinstance(column, USMArray) and column.dtype.kind in "biufcmM" and column.ndim <= (1 if records else 2)
         if not dense:
-            check_arrow(part, copied, obj)
-        elif isinstance(part, USMArray):
-            check_numpy(part, copied)
-            _check_unit(part.dtype, copied)
+            check_arrow(column, copied, obj)
+        elif isinstance(column, USMArray):
+            check_numpy(column, copied)
+            _check_unit(column.dtype, copied)
 
 
 def why_copied(array: Any, obj: Any) -> str:

@@ -2,14 +2,12 @@
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
-from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.convert.containers import without_index
@@ -18,11 +16,12 @@ from arrayhub.nested.array import (
     nested_of,
 )
 from arrayhub.nested.asnested import name_of
-from arrayhub.nested.conform import check_for_polars, child_nodes, for_polars, with_days
+from arrayhub.nested.conform import check_for_polars, for_polars, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import need_arrow
 from arrayhub.nested.export.shared import LIST_VIEWS, export, on_host
 from arrayhub.nested.opaque import is_list_view, is_run_end
+from arrayhub.nested.to_device import child_nodes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,12 +49,8 @@ def as_polars(
     ----------
     obj : object
         Any object that `asnested` accepts, including dense arrays.
-    copy : {False, None, True}, optional
+    copy, dtype, device, missing : optional
         As in `as_arrow`.
-    dtype, device : optional
-        As in `arrayhub.as_numpy`.
-    missing : value, optional
-        Replaces missing values, in a copy. None keeps missing values.
 
     Returns
     -------
@@ -64,14 +59,8 @@ def as_polars(
 
     Raises
     ------
-    BufferError
-        polars does not support the element type or the device, or a copy is needed and `copy` does not permit it.
-    TypeError
-        `obj` is not an array, or `missing` has another type than the elements.
-    ValueError
-        `missing` is "nan" or "mask", or a row is missing and `missing` is not a list.
-    OverflowError
-        `missing` is out of the range of the element type.
+    BufferError, TypeError, ValueError, OverflowError
+        As in `as_arrow`.
     ImportError
         polars is not installed.
 
@@ -86,24 +75,19 @@ def as_polars(
     is_own = isinstance(obj, (polars.Series, polars.DataFrame))
     if is_own and dtype is None and device is None and missing is None and not check_copy(copy, "as_polars"):
         return obj
-    if missing is not None:
-        export_filled = partial(as_polars, dtype=dtype, device=device)
-        made = hooks.nested.with_value(without_index(obj), export_filled, missing, copy, "polars")
-    else:
-        made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device)
+    made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device, missing)
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
 
 
-def _to_polars(array: Any, copied: bool) -> Any:
+def _to_polars(array: Any, copied: bool, obj: Any) -> Any:
     """Return a ``polars.Series`` with the chunks of `array`, or a ``polars.DataFrame`` of records."""
     polars = needed("polars", "to create its arrays")
     array = on_host(with_days(array) if copied else array, "polars")
     need_arrow(array, library="polars")
-    _check_zones(array)
     try:
         series = polars.Series(for_polars(array))
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
-        raise Refusal("polars", f"the array was rejected ({first_line(error)})", call="arrayhub.as_arrow(x)") from error
+        raise _rejection(error) from error
     if len(series) != len(array):  # polars 2.1 loses the rows of a chunk whose lists of categories are all empty
         raise Refusal(
             "polars",
@@ -135,39 +119,6 @@ def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
     return series.cast(polars.Enum(categories))
 
 
-def _check_zones(array: Any) -> None:
-    """Raise Refusal for times in a time zone that polars does not know. Before polars is loaded, no zone is checked."""
-    polars: Any = sys.modules.get("polars")
-    for name, unit, zone in () if polars is None else _zones(array, "x"):
-        try:
-            polars.Series([], dtype=polars.Datetime("us", zone))
-        except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
-            utc = f"arrayhub.as_polars(arrayhub.as_arrow({name}).cast(pyarrow.timestamp({unit!r}, 'UTC')))"
-            raise Refusal(
-                "polars",
-                f"the time zone {zone!r} of {name} is unknown to polars",
-                f"names of the IANA time zone database. Convert to UTC, as in {utc}",
-            ) from error
-
-
-def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (expression, unit, zone) for each node of times with a time zone. `path` is the expression for `node`."""
-    if not isinstance(node, NestedArray):
-        return
-    node = node.chunks[0]
-    if kind_of(node).fields:
-        for name, field in zip(node.field_names, node.children, strict=True):
-            yield from _zones(field, f"{path}[{name!r}]")
-        return
-    if kind_of(node).opaque:
-        for k, child in enumerate(node.children):
-            yield from _zones(child, f"{path}.children[{k}]")
-        return
-    if node.meaning is not None and node.meaning[:2] == "ts" and node.meaning[4:]:
-        yield path, np.datetime_data(node.content.dtype)[0], node.meaning[4:]
-    yield from _zones(node.content, f"{path}.content")
-
-
 def _why_values_are_copied(array: Any) -> str:
     """Return why `as_polars` copies values at any depth of `array`, or "" if it shares the values."""
     if not isinstance(array, NestedArray):
@@ -192,7 +143,27 @@ def check(array: Any, copied: bool, obj: Any) -> None:
         on_host(array, "polars")
     check_arrow(array, copied, obj)
     check_for_polars(array)
-    _check_zones(array)
+    polars: Any = sys.modules.get("polars")
+    for zone in set(_zones(array)) if polars is not None else ():
+        try:
+            polars.Series([], dtype=polars.Datetime("us", zone))
+        except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
+            raise _rejection(error) from error
+
+
+def _zones(node: Any) -> Iterator[str]:
+    """Yield the time zones of the times at any depth of a node."""
+    if not isinstance(node, NestedArray):
+        return
+    meaning = str(node.meaning)
+    if meaning.startswith("ts") and meaning[4:]:
+        yield meaning[4:]
+    for child in child_nodes(node):
+        yield from _zones(child)
+
+
+def _rejection(error: BaseException) -> Refusal:
+    return Refusal("polars", f"the array was rejected ({first_line(error)})", call="arrayhub.as_arrow(x)")
 
 
 def why_copied(array: Any, obj: Any) -> str:

@@ -10,59 +10,47 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.convert.names import sparse_library
-from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk, unwrapped
+from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk, unwrap_flat
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change
 from arrayhub.runtimes.host import is_packed
 
-Emit = Callable[[Any, bool], Any]  # emit(array, copied) returns an array of the library
+# emit(array, copied, obj) returns `array`, which was imported from `obj`, as an array of the library
+Emit = Callable[[Any, bool, Any], Any]
 
 
-def export(call: str, emit: Emit, obj: Any, copy: Copy, dtype: Any = None, device: Any = None) -> Any:
-    """Import `obj`, and return ``emit(array, copied)`` for the imported array."""
+def export(
+    call: str, emit: Emit, obj: Any, copy: Copy, dtype: Any = None, device: Any = None, missing: Any = None
+) -> Any:
+    """Import `obj`, and return it as an array of a library. `obj` is imported only once, because it may be a stream."""
     copy, library = check_copy(copy, call), call.partition("_")[2]
+    if missing is not None:
+        obj, copy = hooks.nested.replace_missing(obj, missing, copy, library)
     try:
-        given = obj
-        if dtype is not None or device is not None:
-            array = nested_of(obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, None))
-            changed = change(array, dtype, device)
-            if changed is not array:  # the change may copy whatever `copy` says
-                given, copy = unwrapped(changed), None
-        return _export_once(given, call, emit, copy)
+        array = import_array(obj, copy)
+        changed = array if dtype is None and device is None else change(nested_of(array), dtype, device)
+        if changed is not array:  # the change may copy whatever `copy` says
+            array, copy = unwrap_flat(changed), None
+        if copy is not None:
+            return emit(array, copy is True, obj)
+        try:
+            return emit(array, False, obj)
+        except BufferError:
+            if not is_on_host(array):  # copy=None does not leave the device
+                raise
+        return emit(import_array(array, True), True, obj)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         if not isinstance(error, TypeError) or sparse_library(obj) is None:
             raise hooks.advice.complete_refusal(error, obj, library)  # noqa: B904
     return hooks.sparse.export(obj, library)  # raises the error for libraries without sparse arrays
 
 
-def _export_once(obj: Any, call: str, emit: Emit, copy: Copy) -> Any:
-    """Return the result of `emit`. `obj` is imported only once, because it may be a stream."""
-    if copy is not None:
-        copied = check_copy(copy, call) is True
-        array = imported(obj, copy, call)
-        return emit(array, copied)
-    array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, None)
-    try:
-        return emit(array, False)
-    except BufferError:
-        if not is_on_host(array):  # copy=None does not leave the device
-            raise
-    array = imported(array, True, call)
-    return emit(array, True)
-
-
-def imported(obj: Any, copy: Copy, call: str) -> Any:
+def import_array(obj: Any, copy: Copy) -> Any:
     """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies to one host chunk."""
-    if copy is True and not issubclass(type(obj), NestedArray):
-        return unwrapped(asnested(obj, copy=True))
-    array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, copy)
-    return concatenate([array]) if copy is True else array
-
-
-def dense_or_nested(obj: Any, copy: Copy) -> Any:
-    """Import an object as a NestedArray, or as a USMArray if the object is dense."""
-    return unwrapped(asnested(obj, copy=copy))
+    if issubclass(type(obj), NestedArray):
+        return concatenate([obj]) if copy else obj
+    return unwrap_flat(asnested(obj, copy=copy))
 
 
 def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:

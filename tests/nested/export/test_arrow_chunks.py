@@ -99,12 +99,6 @@ def test_tables_keep_their_chunks():
     assert back.to_pylist() == table.to_pylist() and back.num_chunks == 2
 
 
-def test_records_with_a_missing_one_are_exported_as_a_series():
-    column = pa.chunked_array([[{"x": 1}], [None]], pa.struct([("x", pa.int64())]))
-    assert ah.as_polars(column).to_list() == pl.from_arrow(column).to_list()
-    assert isinstance(ah.as_polars(column), pl.Series) and isinstance(ah.as_pandas(column), pd.Series)
-
-
 def test_stream_of_chunks_is_exported():
     batches = pa.table({"a": [1, 2, 3]}).to_batches(max_chunksize=1)
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
@@ -115,15 +109,3 @@ def test_chunks_with_different_categories_are_exported():
     column = pa.chunked_array([pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "a"]).dictionary_encode()])
     assert ah.as_arrow(column).to_pylist() == ["a", "b", "c", "a"]
     assert ah.as_polars(column).to_list() == ["a", "b", "c", "a"]
-
-
-def test_explain_reports_that_chunks_are_shared():
-    verdicts = {v.consumer: v.verdict for v in ah.explain(pa.chunked_array([[[1]], [[2, 3]]])).verdicts}
-    assert verdicts["arrow"] == verdicts["polars"] == verdicts["pandas"] == "zero-copy" != verdicts["awkward"]
-
-
-def test_error_of_as_awkward_for_chunks_suggests_copy_true():
-    column = pa.chunked_array([[[1]], [[2, 3]]])
-    with pytest.raises(BufferError, match="copy=True"):
-        ah.as_awkward(column)
-    assert ah.as_awkward(column, copy=True).to_list() == [[1], [2, 3]]

@@ -105,20 +105,6 @@ def union(*children, codes):
     return pa.UnionArray.from_sparse(pa.array(codes, pa.int8()), list(children))
 
 
-def test_rounding_beside_lists_of_the_same_type_raises():
-    x = union(
-        pa.array([BIG, 0, 0]), pa.array([0.0, 0.5, 0.0]), pa.array([[], [], [1]], pa.list_(pa.int64())), codes=[0, 1, 2]
-    )
-    with pytest.raises(OverflowError, match=f"awkward: {BIG} would be rounded"):
-        ah.as_awkward(x, copy=None)
-
-
-def test_rounding_in_lists_raises():
-    x = union(pa.array([[BIG], []]), pa.array([[], [0.5]]), codes=[0, 1])
-    with pytest.raises(OverflowError, match=f"awkward: {BIG} would be rounded"):
-        ah.as_awkward(x, copy=None)
-
-
 def test_values_that_awkward_does_not_use_are_not_checked():
     hidden = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x02"), pa.array([BIG, 3]).buffers()[1]])
     x = union(hidden, pa.array([0.5, 1.5]), codes=[0, 1])

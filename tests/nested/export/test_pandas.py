@@ -35,26 +35,6 @@ def test_series_have_the_dtype_and_memory_of_the_ndarray(name, make):
     assert ah.convert(values, "pandas").isna().tolist() == pd.Series(values).isna().tolist()
 
 
-CALLS = ["x.mean()", "x.count()", "x.dropna().tolist()", "x.fillna(0.0).tolist()", "x.isna().tolist()", "x.max()"]
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_nan_of_an_array_is_missing_in_pandas(call):
-    torch = pytest.importorskip("torch")
-    expected = eval(call, {"x": pd.Series(VALUES)})
-    for values in (VALUES, torch.from_numpy(VALUES), VALUES.tolist(), ah.asarray(VALUES)):
-        assert eval(call, {"x": ah.as_pandas(values)}) == expected
-    function = ah.adapt("pandas", copy=None)(lambda x: eval(call, {"x": x}))
-    assert function(VALUES) == function(torch.from_numpy(VALUES)) == expected
-
-
-def test_pandas_functions_accept_read_only_memory():
-    jnp = pytest.importorskip("jax.numpy")
-    series = ah.as_pandas(jnp.array([3.0, 1.0, 2.0], "f4"))
-    assert series.sort_values().tolist() == [1, 2, 3] and series.rolling(2).sum()[1] == 4
-    assert series.groupby([0, 0, 1]).sum().tolist() == [4, 2] and series.rank().tolist() == [3, 1, 2]
-
-
 def test_dates_require_a_copy():
     days = np.array(["2020-01-01", "NaT"], "M8[D]")
     for copy in (False,):

@@ -163,7 +163,7 @@ def _in_usm(memory):
         def there(array):
             return ah.asarray(dpnp.asarray(ah.as_numpy(array), usm_type=memory))
 
-        source = moved(ah.asnested(pa.array(kind.values, kind.type_of(pa))), there)
+        source = move_arrays(ah.asnested(pa.array(kind.values, kind.type_of(pa))), there)
         return Made(source, None, lambda: True)
 
     return made
