@@ -127,7 +127,8 @@ def opening():
 def _short(places):
     layouts = list(dict.fromkeys(layout for _, layout in places))
     types = list(dict.fromkeys(dtype for dtype, _ in places))
-    return f"({len(places)} {'cell' if len(places) == 1 else 'cells'}: {', '.join(types)}; {', '.join(layouts)})"
+    named = ", ".join(types) if len(types) < 4 else f"{len(types)} element types"
+    return f"({len(places)} {'cell' if len(places) == 1 else 'cells'}: {named}; {', '.join(layouts)})"
 
 
 def written():
