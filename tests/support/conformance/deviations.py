@@ -15,20 +15,26 @@ class Deviation(NamedTuple):
 
 READ_ONLY = """
 import numpy, torch
+
 a = numpy.ones(3)
 a.flags.writeable = False
 """
 REQUEST = """
 import {package}, numpy
+
+
 class Producer(numpy.ndarray):
     def __dlpack__(self, **keywords):
         print("max_version" in keywords)
         return super().__dlpack__()
+
+
 {call}(numpy.ones(3).view(Producer))
 """
 CONSUMER = """
 import arrayhub, {package}
 from arrayhub.testing import check_consumer
+
 arrayhub.sycl_runtime.configure()
 report = check_consumer({call}, dtypes=["float64"], layouts=["C"])
 print([cell.verdict == "passed" for cell in report.cells if cell.rule == "{rule}"])
@@ -42,7 +48,7 @@ DEVIATIONS = (
     ),
     Deviation(
         *("torch", "consumer", "values"),
-        "import numpy, torch\nprint(torch.as_tensor(memoryview(numpy.ones((0, 4)))).shape)\n",
+        "import numpy, torch\n\nprint(torch.as_tensor(memoryview(numpy.ones((0, 4)))).shape)\n",
         "`as_tensor` of a memoryview of shape (0, 4) returns shape (0,).",
     ),
     Deviation(
@@ -63,7 +69,7 @@ DEVIATIONS = (
     ),
     Deviation(
         *("dpnp", "producer", "agreement"),
-        "import arrayhub\narrayhub.sycl_runtime.configure()\nimport dpnp\nx = dpnp.ones(())\n"
+        "import arrayhub\n\narrayhub.sycl_runtime.configure()\nimport dpnp\n\nx = dpnp.ones(())\n"
         "print(x.flags.writable, arrayhub.from_dlpack(x).access)\n",
         "`__dlpack__` of a writable array without dimensions sets `DLPACK_FLAG_BITMASK_READ_ONLY`.",
     ),
@@ -80,14 +86,14 @@ DEVIATIONS = (
     ),
     Deviation(
         *("pyarrow", "producer", "refusal"),
-        "import pyarrow\ntry:\n    pyarrow.array([1, None]).__dlpack__()\nexcept Exception as error:\n"
+        "import pyarrow\n\ntry:\n    pyarrow.array([1, None]).__dlpack__()\nexcept Exception as error:\n"
         "    print(type(error).__name__, isinstance(error, BufferError))\n",
         "`__dlpack__` raises ArrowTypeError and ArrowNotImplementedError. The array API standard asks for BufferError "
         "([array-api#498](https://github.com/data-apis/array-api/pull/498)).",
     ),
     Deviation(
         *("pyarrow", "consumer", "values"),
-        'import numpy, pyarrow\nprint(pyarrow.Tensor.from_numpy(numpy.ones(2, ">f8")).to_numpy())\n',
+        'import numpy, pyarrow\n\nprint(pyarrow.Tensor.from_numpy(numpy.ones(2, ">f8")).to_numpy())\n',
         "`Tensor.from_numpy` reads the bytes of a big-endian array in native order, without an error.",
     ),
     Deviation(
