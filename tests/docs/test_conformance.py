@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from conformance.deviations import DEVIATIONS
-from conformance.page import LIBRARIES, PAGE, opening, reports, row, rows_of_page, version_of
+from conformance.page import DEVIATIONS, LIBRARIES, PAGE, opening, reports, row, rows_of_page, version_of
 
 pytestmark = pytest.mark.slow
 

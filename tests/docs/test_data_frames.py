@@ -13,25 +13,28 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/howto/data_frames.md").read_
 MODULES = ("numpy", "torch", "jax", "pandas", "polars", "pyarrow", "duckdb", "awkward")
 FRAMES = ("pandas", "polars", "arrow", "awkward")
 LISTS, STRINGS, GAPS = [[1.5], [2.5, 3.5]], ["a", "bc", "a"], [1.5, None, 3.0]
-TABLE = {"a": [1.5, 2.5], "b": [3, 4]}
-MATRIX, MASK = [[1.5, 3.0], [2.5, 4.0]], [False, True, False]
+MATRIX, CODES = [[1.5, 3.0], [2.5, 4.0]], [0, 1, 0]
 
 
-def columns(values, chunks=None):
+def columns(values):
     """Return expressions that create a column of each library."""
-    chunks = chunks or [values[:1], values[1:]]
+    chunks = [values[:1], values[1:]]
     text = [f"pandas.Series({values}, dtype='Float64')" if values is GAPS else f"pandas.Series({values})"]
     text += [f"polars.Series({values})", f"pyarrow.array({values})", f"pyarrow.chunked_array({chunks})"]
     return [*text, f"awkward.Array({values})", f"{values}"]
 
 
+def records(first, second, values=(3, 4)):
+    return [{first: 1.5, second: values[0]}, {first: 2.5, second: values[1]}]
+
+
 def tables(b):
     """Return expressions that create a table of each library with the columns a and b."""
-    records = [{"a": 1.5, "b": b[0]}, {"a": 2.5, "b": b[1]}]
-    columns = {"a": [1.5, 2.5], "b": b}
-    rows = ", ".join(f"({record['a']}e0, {'null' if record['b'] is None else record['b']})" for record in records)
-    text = [f"{name}({columns})" for name in ("pandas.DataFrame", "polars.DataFrame", "pyarrow.table")]
-    return [*text, f"awkward.Array({records})", f"duckdb.sql('from (values {rows}) t(a, b)')"]
+    frames = [
+        f"{name}({dict(a=[1.5, 2.5], b=b)})" for name in ("pandas.DataFrame", "polars.DataFrame", "pyarrow.table")
+    ]
+    rows = f"(1.5e0, {b[0]}), (2.5e0, {b[1] or 'null'})"
+    return [*frames, f"awkward.Array({records('a', 'b', b)})", f"duckdb.sql('from (values {rows}) t(a, b)')"]
 
 
 def arrays(text):
@@ -39,8 +42,7 @@ def arrays(text):
     return [text.replace("A(", f"{name}(") for name in ("numpy.array", "torch.tensor", "jax.numpy.array")]
 
 
-CODES = [0, 1, 0]
-# For each row: expressions of x, the functions that replace the one of the call, and the values of the result.
+# For each row: expressions of x, and the values of the result.
 TO_ARRAYS = {
     "a column of numbers": (columns([1.5, 2.5]), [1.5, 2.5]),
     "a column with missing values": (columns(GAPS), GAPS),
@@ -51,25 +53,19 @@ TO_ARRAYS = {
 }
 TO_ONE = {
     "lists of different lengths, for torch": (columns(LISTS), LISTS),
-    "lists of different lengths, padded": (
-        [x for x in columns(LISTS) if "chunked" not in x],
-        [[1.5, 0.0], [2.5, 3.5]],
-    ),
+    "lists of different lengths, padded": (columns(LISTS)[:3], [[1.5, 0.0], [2.5, 3.5]]),
     "strings, for NumPy": (columns(STRINGS), STRINGS),
-    "a column with missing values, without a copy": ([x for x in columns(GAPS) if "chunked" not in x], GAPS),
-    "a table": (tables([3, 4]), [{"a": 1.5, "b": 3}, {"a": 2.5, "b": 4}]),
-    "a matrix, for pandas": (arrays(f"A({MATRIX})"), [{0: 1.5, 1: 3.0}, {0: 2.5, 1: 4.0}]),
-    "a matrix, for polars": (
-        arrays(f"A({MATRIX})"),
-        [{"column_0": 1.5, "column_1": 3.0}, {"column_0": 2.5, "column_1": 4.0}],
-    ),
-    "a matrix, for pyarrow": (arrays(f"A({MATRIX})"), [{"0": 1.5, "1": 3.0}, {"0": 2.5, "1": 4.0}]),
+    "a column with missing values, without a copy": (columns(GAPS)[:3], GAPS),
+    "a table": (tables([3, 4]), records("a", "b")),
+    "a matrix, for pandas": (arrays(f"A({MATRIX})"), records(0, 1)),
+    "a matrix, for polars": (arrays(f"A({MATRIX})"), records("column_0", "column_1")),
+    "a matrix, for pyarrow": (arrays(f"A({MATRIX})"), records("0", "1")),
 }
 TO_FRAMES = {
     "an array of one dimension": (arrays("A([1.5, 2.5])"), [1.5, 2.5]),
-    "a dict of arrays": (arrays("{'a': A([1.5, 2.5]), 'b': A([3, 4])}"), [{"a": 1.5, "b": 3}, {"a": 2.5, "b": 4}]),
+    "a dict of arrays": (arrays("{'a': A([1.5, 2.5]), 'b': A([3, 4])}"), records("a", "b")),
     "a list of arrays of different lengths": (arrays("[A([1.5]), A([2.5, 3.5])]"), LISTS),
-    "values and a mask": (arrays(f"(A([1.5, 0.0, 3.0]), A({MASK}))"), GAPS),
+    "values and a mask": (arrays("(A([1.5, 0.0, 3.0]), A([False, True, False]))"), GAPS),
     "codes of the strings `names`": (arrays(f"A({CODES})"), STRINGS),
 }
 CASES = [

@@ -3,7 +3,9 @@
 import importlib.metadata
 import re
 import sys
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 from children import finished
 
@@ -11,9 +13,12 @@ from arrayhub.testing import check_consumer, check_producer, consumer, producer
 from arrayhub.testing.report import FAILED, REFUSED, VERDICTS, Report
 
 from . import subjects
-from .deviations import DEVIATIONS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
+
+# Rules that libraries break: `distribution`, `role`, `rule`, `program` and `report`.
+_LISTED = tomllib.loads((Path(__file__).parent / "deviations.toml").read_text())["deviation"]
+DEVIATIONS = [SimpleNamespace(**each) for each in _LISTED]
 
 # For each distribution, the library's name in the functions of `subjects`.
 LIBRARIES = {
@@ -34,8 +39,8 @@ _VARYING = {
 _OPENING = """# Conformance of libraries
 
 The results of [arrayhub.testing](howto/plug_in.md#test-your-library) for seven libraries, written by
-`PYTHONPATH=tests/support python -m conformance`. The examples on this page also require: `pip install '.[sycl]'
-apache-tvm-ffi dpnp jax pyarrow torch`.
+`PYTHONPATH=tests/support python -m conformance`. The examples on this page also require:
+`pip install '.[sycl]' apache-tvm-ffi dpnp jax pyarrow torch`.
 
 The kit tests each rule with each combination of element type and layout, called a cell. A cell is *refused* if the
 library raises an error that the rule permits, and *not made* if the library does not have the element type or the
@@ -144,6 +149,5 @@ def written():
 
 def rows_of_page():
     """Return {(distribution, role): (version, row)} for the rows of the table of results."""
-    rows = re.findall(r"^\| (\S+) (\S+) \| (producer|consumer) \|.*$", PAGE.read_text(), re.MULTILINE)
-    lines = re.findall(r"^\| \S+ \S+ \| (?:producer|consumer) \|.*$", PAGE.read_text(), re.MULTILINE)
-    return {(name, role): (version, line) for (name, version, role), line in zip(rows, lines, strict=True)}
+    rows = re.findall(r"^(\| (\S+) (\S+) \| (producer|consumer) \|.*)$", PAGE.read_text(), re.MULTILINE)
+    return {(name, role): (version, line) for line, name, version, role in rows}
