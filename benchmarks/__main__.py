@@ -47,7 +47,9 @@ def options():
     parser.add_argument(
         "--json", metavar="FILE", help="write the results to FILE; '-' prints them instead of the table"
     )
-    parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance*.md")
+    parser.add_argument(
+        "--markdown", action="store_true", help="write the tables of docs/performance.md and the records"
+    )
     chosen = parser.parse_args()
     if chosen.repeat < 1 or chosen.sample <= 0 or chosen.megabytes < 1:
         parser.error("--repeat, --sample and --megabytes must be positive")

@@ -96,7 +96,7 @@ def table(way, costs):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.breakdown", description=__doc__.splitlines()[0])
-    parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance_steps.md")
+    parser.add_argument("--markdown", action="store_true", help="write the tables into benchmarks/results/steps.md")
     parser.add_argument("--only", choices=WAYS, action="append", help="measure only this call (repeatable)")
     chosen = parser.parse_args()
     tables = [table(way, per_call(PREAMBLE + WAYS[way] + LOOP)) for way in chosen.only or WAYS]

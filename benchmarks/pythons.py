@@ -1,7 +1,7 @@
 """``python -m benchmarks.pythons FILE ...``: write a table that compares the ratios with several interpreters.
 
 Each FILE is the output of ``python -m benchmarks --only reach --json FILE`` with one interpreter. The table is written
-to docs/performance_configurations.md.
+to benchmarks/results/configurations.md.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Write results as text, as JSON, and as the tables of docs/performance*.md."""
+"""Write results as text, as JSON, and as the tables of docs/performance.md and benchmarks/results."""
 
 import importlib.metadata
 import json
@@ -9,7 +9,9 @@ from pathlib import Path
 
 from .rows import OURS, VERSIONS
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "docs" / "performance.md", *sorted((ROOT / "benchmarks" / "results").glob("*.md"))]
+SHORT = ("by_hand", "reach")  # groups whose tables are on the page, with fewer columns than those of the records
 MARKERS = "<!-- benchmarks:{} -->", "<!-- /benchmarks:{} -->"
 
 
@@ -91,6 +93,8 @@ def as_json(results, facts, skipped, options):
 def markdown(results, facts):
     """Return the table and the facts of one group as Markdown."""
     lines = [HEADS, ("---",) * len(HEADS), *(tuple(code(k, cell) for k, cell in enumerate(cells(r))) for r in results)]
+    if results and results[0].group in SHORT:
+        lines = [line[:5] + line[6:7] for line in lines]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     return "\n\n".join([table, *(f"{fact[0].upper()}{fact[1:]}." for _, fact, _ in facts)])
 
@@ -110,7 +114,7 @@ def machine_in_words(options):
 
 
 def write_pages(results, facts, options):
-    """Replace the tables of the measured groups in docs/performance*.md, between the markers of each group."""
+    """Replace the tables of the measured groups, between the markers of each group."""
     for group in dict.fromkeys(result.group for result in results):
         of_group = [fact for fact in facts if fact[0] == group]
         replace(group, markdown([result for result in results if result.group == group], of_group))
@@ -121,7 +125,7 @@ def replace(name, content):
     """Replace the text between the markers of `name`, which exactly one page must contain."""
     start, end = (marker.format(name) for marker in MARKERS)
     pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
-    pages = [page for page in sorted(DOCS.glob("performance*.md")) if pattern.search(page.read_text())]
+    pages = [page for page in PAGES if pattern.search(page.read_text())]
     if len(pages) != 1:
-        raise SystemExit(f"{name!r}: {len(pages)} pages of {DOCS} have {start} and {end}; accepted: one")
+        raise SystemExit(f"{name!r}: {len(pages)} pages have {start} and {end}; accepted: one")
     pages[0].write_text(pattern.sub(lambda _: f"{start}\n{content}\n{end}", pages[0].read_text()))

@@ -38,8 +38,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"install": [], "faq": []}  # these pages do not have subpages to list
 # Tables and pictures of these pages need the width of the window.
-speed = [page.stem for page in Path(__file__).parent.glob("performance*.md")]
-wide = ["libraries", "matrix", "pictures", "private_names", *speed]
+wide = ["libraries", "matrix", "performance", "pictures", "private_names"]
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,

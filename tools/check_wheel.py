@@ -1,17 +1,19 @@
-"""Build a wheel, and test that it links only to libc, installs without a compiler, and works.
+"""Rehearse a release: build an sdist, build a wheel from it without git, and use the wheel without a compiler.
 
-    python tools/check_wheel.py [PYTHON ...] [-- PYTEST ARGUMENTS]
+    python tools/check_wheel.py [PYTHON | WHEEL ...] [-- PYTEST ARGUMENTS]
 
 A PYTHON is an interpreter. The default is the interpreter that runs this script. For each interpreter:
 
-1. `pip wheel .` builds a wheel.
-2. auditwheel lists the libraries that the wheel links to.
+1. `build` makes an sdist, which requires git, and `pip wheel` builds a wheel from the sdist, without git.
+2. auditwheel lists the libraries that the wheel links to. The wheel and its files must not exceed `SIZES`.
 3. The wheel is installed into a new environment without a working compiler.
-4. pytest tests the installed package. By default, pytest runs the files in `TESTS`, which require the packages in
-   `NEEDS`.
+4. `arrayhub demo` runs there with NumPy alone, and pytest tests the installed package. By default, pytest runs the
+   files in `TESTS`, which require the packages in `NEEDS`.
+
+A WHEEL is a finished wheel for the interpreter that runs this script: steps 2 to 4 test it.
 
 One line for each wheel states the wheel's size, its platform tag and pytest's last line. The exit status is the number
-of interpreters with a failure. This script requires auditwheel, which is in the extra ``dev``.
+of wheels with a failure. This script requires auditwheel and build, which are in the extra ``dev``.
 """
 
 import os
@@ -20,9 +22,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOWED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+SIZES = 2.5, 6.5  # megabytes of a wheel, and of the files in it: docs/promises.md
 NEEDS = ("pytest", "pytest-timeout", "hypothesis", "ml_dtypes", "numpy")
 TESTS = (
     "tests/array/test_usm_array.py",
@@ -50,22 +54,28 @@ def foreign_libraries(wheel):
     return linked - ALLOWED, tag[1]
 
 
-def run_tests(python, wheel, arguments, folder):
-    """Install a wheel into an empty environment without a compiler, and run tests.
+def without(folder, *names):
+    """Return an environment in which the programs `names` fail. `folder` receives the programs in their place."""
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\nexit 1\n")
+        (folder / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
-    Return pytest's last line, and whether the tests passed.
+
+def run_tests(python, wheel, arguments, folder):
+    """Install a wheel into an empty environment without a compiler, and run the demo and tests.
+
+    Return pytest's last line, and whether the demo and the tests passed.
     """
     step(python, "-m", "venv", folder / "fresh")
     fresh = folder / "fresh/bin/python"
-    step(fresh, "-m", "pip", "install", *NEEDS)
-    no_compiler = folder / "no_compiler"
-    no_compiler.mkdir()
-    for name in ("cc", "gcc", "g++", "clang"):
-        (no_compiler / name).write_text("#!/bin/sh\nexit 1\n")
-        (no_compiler / name).chmod(0o755)
-    environ = {**os.environ, "PATH": f"{no_compiler}{os.pathsep}{os.environ['PATH']}", "CC": "cc", "CXX": "g++"}
+    environ = without(folder / "no_compiler", "cc", "gcc", "g++", "clang") | {"CC": "cc", "CXX": "g++"}
     step(fresh, "-m", "pip", "install", wheel, env=environ)
-    return pytest_in([fresh, "-P"], arguments, environ)
+    demo = step(folder / "fresh/bin/arrayhub", "demo", cwd=folder, env=environ)
+    step(fresh, "-m", "pip", "install", *NEEDS, env=environ)
+    closing, passed = pytest_in([fresh, "-P"], arguments, environ)
+    return f"{demo.splitlines()[-1]} {closing}", passed
 
 
 def pytest_in(python, arguments, environ):
@@ -80,26 +90,52 @@ def pytest_in(python, arguments, environ):
     return closing[-1], tested.returncode == 0
 
 
-def check(python, arguments, folder):
-    """Build, audit and test a wheel for one interpreter. Return the line to print, and whether all steps passed."""
+def build_wheel(python, folder):
+    """Build an sdist, and a wheel of it without git. Return the wheel."""
     step(python, "-m", "venv", folder / "build")
-    step(folder / "build/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder / "wheels", ROOT)
+    step(sys.executable, "-m", "build", "--sdist", "--outdir", folder / "sdist", ROOT)
+    (sdist,) = (folder / "sdist").iterdir()
+    no_git = without(folder / "no_git", "git")
+    step(
+        folder / "build/bin/python",
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--wheel-dir",
+        folder / "wheels",
+        sdist,
+        env=no_git,
+    )
     (wheel,) = (folder / "wheels").glob("arrayhub-*.whl")
+    return wheel
+
+
+def check(python, wheel, arguments, folder):
+    """Audit and test a wheel. Return the line to print, and whether all steps passed."""
     foreign, tag = foreign_libraries(wheel)
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = wheel.stat().st_size / 1e6, sum(file.file_size for file in archive.infolist()) / 1e6
     closing, passed = run_tests(python, wheel, arguments, folder)
-    line = f"{wheel.name}  {wheel.stat().st_size / 1e6:.1f} MB  {tag}  {closing}"
+    line = f"{wheel.name}  {sizes[0]:.2f} MB, installed {sizes[1]:.2f} MB  {tag}  {closing}"
     if foreign:
         line += f"  LINKS TO {', '.join(sorted(foreign))}"
-    return line, passed and not foreign
+    too_large = [f"{size:.2f} > {limit} MB" for size, limit in zip(sizes, SIZES, strict=True) if size > limit]
+    if too_large:
+        line += f"  TOO LARGE: {', '.join(too_large)}"
+    return line, passed and not foreign and not too_large
 
 
 def main(arguments):
     split = arguments.index("--") if "--" in arguments else len(arguments)
-    pythons, for_pytest = arguments[:split] or [sys.executable], arguments[split + 1 :]
+    given, for_pytest = arguments[:split] or [sys.executable], arguments[split + 1 :]
     failed = 0
-    for python in pythons:
-        with tempfile.TemporaryDirectory() as folder:
-            line, right = check(python, for_pytest, pathlib.Path(folder))
+    for each in given:
+        with tempfile.TemporaryDirectory() as name:
+            folder, is_wheel = pathlib.Path(name), each.endswith(".whl")
+            python = sys.executable if is_wheel else each
+            wheel = pathlib.Path(each) if is_wheel else build_wheel(python, folder)
+            line, right = check(python, wheel, for_pytest, folder)
         print(line, flush=True)
         failed += not right
     return failed

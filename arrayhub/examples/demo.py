@@ -20,7 +20,7 @@ from arrayhub.libraries import known
 from arrayhub.runtimes.cuda import has_device
 
 LIBRARIES = tuple(row.name for row in known.LIBRARIES if row.install is not None)
-CONSUMERS = ("numpy", "torch", "jax", "numba", "dpnp", "cupy")
+CONSUMERS = ("numpy", "torch", "jax", "numba", "dpnp", "cupy", "pyarrow", "polars", "pandas", "awkward")
 
 # The elements of all arrays of the demo, at an address that jax shares.
 VALUES = arrayhub.as_numpy(arrayhub.from_array(np.arange(12, dtype="f4").reshape(3, 4)))
@@ -122,12 +122,11 @@ def run() -> int:
 
 def convert(x: USMArray, consumer: str) -> str:
     """Convert `x` to a library. Return "shared", "copied", "refused", or a text that says what is wrong."""
-    export = getattr(arrayhub, f"as_{consumer}")
     try:
-        kind, result = "shared", export(x)
+        kind, result = "shared", arrayhub.convert(x, consumer)
     except (BufferError, TypeError):
         try:
-            kind, result = "copied", export(x, copy=True)
+            kind, result = "copied", arrayhub.convert(x, consumer, copy=True)
         except (BufferError, TypeError):
             return "refused"
     found = arrayhub.asarray(result)

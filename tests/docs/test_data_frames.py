@@ -1,4 +1,4 @@
-"""Run the calls in the tables of docs/howto/data_frames.md, and compare the results with the expected values."""
+"""Run the calls in the tables of docs/howto/data_frames.md with objects of each library, and compare the results."""
 
 import re
 from pathlib import Path
@@ -9,32 +9,71 @@ import arrayhub
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/howto/data_frames.md"
-TABLES = re.findall(
-    r"^### (.*)\n\n\| `x` \| (.*) \|\n[|-]+\n((?:\|.*\n)+)",
-    re.search(r"^## By pair of libraries\n.*?(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0],
-    re.MULTILINE,
-)
+PAGE = (Path(__file__).resolve().parents[2] / "docs/howto/data_frames.md").read_text()
 MODULES = ("numpy", "torch", "jax", "pandas", "polars", "pyarrow", "duckdb", "awkward")
-FRAMES = {"pandas", "polars", "pyarrow", "duckdb", "awkward", "a list"}
-TENSORS = {"numpy", "torch", "jax"}
-RECORDS = [{"a": 1.5, "b": 3.0}, {"a": 2.5, "b": 4.0}]
-EXPECTED = {
-    "A table of numbers, as a matrix": (FRAMES, [[1.5, 3.0], [2.5, 4.0]]),
-    "A column of numbers": (FRAMES, [1.5, 2.5]),
-    "A column with missing values": (FRAMES, [1.5, None, 3.0]),
-    "A column of lists of different lengths": (FRAMES, [[1.5], [2.5, 3.5]]),
-    "A column of strings": (FRAMES, ["a", "bc", "a"]),
-    "An array of one dimension, as a column": (TENSORS, [1.5, 2.5]),
-    "A matrix, as a table": (TENSORS, RECORDS),
-    "Values and a mask, as a column with missing values": (TENSORS, [1.5, None, 3.0]),
-    "Arrays of different lengths, as a column of lists": (TENSORS, [[1.5], [2.5, 3.5]]),
-    "Strings, or their codes, as a column": (TENSORS, ["a", "bc", "a"]),
+FRAMES = ("pandas", "polars", "arrow", "awkward")
+LISTS, STRINGS, GAPS = [[1.5], [2.5, 3.5]], ["a", "bc", "a"], [1.5, None, 3.0]
+MATRIX, CODES = [[1.5, 3.0], [2.5, 4.0]], [0, 1, 0]
+
+
+def columns(values):
+    """Return expressions that create a column of each library."""
+    chunks = [values[:1], values[1:]]
+    text = [f"pandas.Series({values}, dtype='Float64')" if values is GAPS else f"pandas.Series({values})"]
+    text += [f"polars.Series({values})", f"pyarrow.array({values})", f"pyarrow.chunked_array({chunks})"]
+    return [*text, f"awkward.Array({values})", f"{values}"]
+
+
+def records(first, second, values=(3, 4)):
+    return [{first: 1.5, second: values[0]}, {first: 2.5, second: values[1]}]
+
+
+def tables(b):
+    """Return expressions that create a table of each library with the columns a and b."""
+    frames = [
+        f"{name}({dict(a=[1.5, 2.5], b=b)})" for name in ("pandas.DataFrame", "polars.DataFrame", "pyarrow.table")
+    ]
+    rows = f"(1.5e0, {b[0]}), (2.5e0, {b[1] or 'null'})"
+    return [*frames, f"awkward.Array({records('a', 'b', b)})", f"duckdb.sql('from (values {rows}) t(a, b)')"]
+
+
+def arrays(text):
+    """Return expressions in which `text` creates arrays of each library with the function A."""
+    return [text.replace("A(", f"{name}(") for name in ("numpy.array", "torch.tensor", "jax.numpy.array")]
+
+
+# For each row: expressions of x, and the values of the result.
+TO_ARRAYS = {
+    "a column of numbers": (columns([1.5, 2.5]), [1.5, 2.5]),
+    "a column with missing values": (columns(GAPS), GAPS),
+    "a table of numbers": (tables([3, 4]), MATRIX),
+    "a table with missing values": (tables([3, None]), [[1.5, 3.0], [2.5, None]]),
+    "lists of different lengths": (columns(LISTS), LISTS),
+    "strings": (columns(STRINGS), CODES),
 }
-ROWS = [
-    pytest.param(title, dict(zip(libraries.split(" | "), cells, strict=True)), source, id=f"{title}: {source}")
-    for title, libraries, lines in TABLES
-    for source, *cells in (line.strip("| ").split(" | ") for line in lines.splitlines())
+TO_ONE = {
+    "lists of different lengths, for torch": (columns(LISTS), LISTS),
+    "lists of different lengths, padded": (columns(LISTS)[:3], [[1.5, 0.0], [2.5, 3.5]]),
+    "strings, for NumPy": (columns(STRINGS), STRINGS),
+    "a column with missing values, without a copy": (columns(GAPS)[:3], GAPS),
+    "a table": (tables([3, 4]), records("a", "b")),
+    "a matrix, for pandas": (arrays(f"A({MATRIX})"), records(0, 1)),
+    "a matrix, for polars": (arrays(f"A({MATRIX})"), records("column_0", "column_1")),
+    "a matrix, for pyarrow": (arrays(f"A({MATRIX})"), records("0", "1")),
+}
+TO_FRAMES = {
+    "an array of one dimension": (arrays("A([1.5, 2.5])"), [1.5, 2.5]),
+    "a dict of arrays": (arrays("{'a': A([1.5, 2.5]), 'b': A([3, 4])}"), records("a", "b")),
+    "a list of arrays of different lengths": (arrays("[A([1.5]), A([2.5, 3.5])]"), LISTS),
+    "values and a mask": (arrays("(A([1.5, 0.0, 3.0]), A([False, True, False]))"), GAPS),
+    "codes of the strings `names`": (arrays(f"A({CODES})"), STRINGS),
+}
+CASES = [
+    pytest.param(row, source, target, values, id=f"{row}: {source} to {target or 'the library of the call'}")
+    for table, targets in ((TO_ARRAYS, ("numpy", "torch", "jax")), (TO_ONE, (None,)), (TO_FRAMES, FRAMES))
+    for row, (sources, values) in table.items()
+    for source in sources
+    for target in targets
 ]
 
 
@@ -54,33 +93,22 @@ def listed(x):
     return None if x is None or type(x).__name__ == "NAType" or x != x else x
 
 
-def test_tables_list_each_pair_of_libraries():
-    assert [title for title, _, _ in TABLES] == list(EXPECTED)
-    for title, libraries, lines in TABLES:
-        sources, _ = EXPECTED[title]
-        named = [re.match(r"\| `[\[(]*([a-z]+)\.", line) for line in lines.splitlines()]
-        assert {match[1] if match else "a list" for match in named} == sources, title
-        assert libraries == ("NumPy | torch | JAX" if sources is FRAMES else "pandas | polars | pyarrow | awkward")
-
-
-@pytest.mark.parametrize(("title", "cells", "source"), ROWS)
-def test_calls_in_each_row_return_the_expected_values(title, cells, source):
-    names = {name: getattr(arrayhub, name) for name in arrayhub.__all__}
+@pytest.mark.parametrize(("row", "source", "target", "values"), CASES)
+def test_call_of_each_row_returns_the_expected_values(row, source, target, values):
+    names = {name: getattr(arrayhub, name) for name in arrayhub.__all__} | {"names": ["a", "bc"]}
     names |= {name: pytest.importorskip(name) for name in MODULES}
-    _, values = EXPECTED[title]
-    for library, cell in cells.items():
-        x = eval(source.strip("`"), names)
-        part, call = re.fullmatch(r"(?:not supported; (\w+) only: )?`(.*)`", cell).groups()
-        expected = values
-        if part:
-            with pytest.raises((BufferError, TypeError, ValueError)):
-                arrayhub.convert(x, library.lower(), copy=True)
-            expected = {"codes": [0, 1, 0], "values": [1.5, 2.5, 3.5]}[part]
-        made = eval(call, names | {"x": x})
-        assert type(made).__module__.split(".")[0] == {"JAX": "jaxlib"}.get(library, library.lower()), call
-        assert listed(made) == expected, call
-        if ".content" in call:
-            assert listed(eval(call.replace(".content", ".offsets"), names | {"x": x})) == [0, 1, 3], call
-        if "missing='nan'" in call:
-            filled = eval(call.replace("'nan'", "0.0"), names | {"x": x})
-            assert listed(filled) == [value or 0.0 for value in values], call
+    call = re.search(rf"^\| {re.escape(row)} \| `(.*?)`", PAGE, re.MULTILINE)[1]
+    if target:
+        call = re.sub(r"\bas_(numpy|polars)\((?=x|numpy\.ma|pyarrow|row|asnested)", f"as_{target}(", call, count=1)
+    made = eval(call, names | {"x": eval(source, names)})
+    first = made[0] if isinstance(made, list) else made
+    if target:
+        module = {"arrow": "pyarrow", "jax": "jaxlib"}.get(target, target)
+        assert type(first).__module__.split(".")[0] == module, call
+    assert listed(made) == values, call
+
+
+def test_each_row_is_tested():
+    page = re.sub(r"^### From one table.*", "", PAGE.split("## Which call")[1], flags=re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| (?!`x`)([^|\n]*?) \|", page, re.MULTILINE)
+    assert rows == [*TO_ARRAYS, *list(TO_ONE)[:5], *TO_FRAMES, *list(TO_ONE)[5:]]

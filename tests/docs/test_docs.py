@@ -59,7 +59,12 @@ def test_examples_run(document, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-BROUGHT = {"[sycl]": {"dpctl"}, "cupy-cuda13x": {"cupy"}, "numba-cuda": {"numba"}}  # packages of the extras
+BROUGHT = {  # modules of extras and packages
+    "[sycl]": {"dpctl"},
+    "apache-tvm-ffi": {"tvm_ffi"},
+    "cupy-cuda13x": {"cupy"},
+    "numba-cuda": {"numba"},
+}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +84,7 @@ def test_pages_name_the_packages_that_their_examples_import(document):
         )
     }
     installed = set().union(*(re.findall(r"\[?[\w-]+\]?", line) for line in INSTALL.findall(document.read_text())))
-    installed |= {name.strip("[]") for name in installed}
+    installed |= {name.strip("[]").replace("-", "_") for name in installed}
     brought = set().union(*(names for extra, names in BROUGHT.items() if extra in installed))
     missing = imported - {"arrayhub", "numpy"} - sys.stdlib_module_names - installed - brought
     assert not missing, f"add `pip install {' '.join(sorted(missing))}` to the page"
@@ -91,7 +96,7 @@ def test_readme_comments_contain_the_printed_output(tmp_path):
     program = tmp_path / "readme.py"
     program.write_text(program_of(ROOT / "README.md"))
     shown = re.findall(r"^ *print\(.*\)(?:  # (.*)|\n((?:# .*\n)+))", program.read_text(), re.MULTILINE)
-    assert len(shown) >= 6
+    assert len(shown) >= 4
     done = run("-P", str(program), cwd=tmp_path)
     printed = " ".join(done.stdout.split())
     for beside, below in shown:
@@ -170,7 +175,7 @@ def test_the_demo_reports_a_failure(tmp_path):
     program = (
         "import sys, numpy, arrayhub\n"
         "from arrayhub.examples import demo\n"
-        "arrayhub.as_numpy = lambda x, copy=None: numpy.zeros(x.shape)\n"
+        "arrayhub.convert = lambda x, library, copy=None: numpy.zeros(x.shape)\n"
         "sys.exit(demo.run())\n"
     )
     done = run("-P", "-c", program, cwd=tmp_path)
@@ -184,14 +189,6 @@ def test_demo_requires_a_device_if_dpctl_is_installed(tmp_path):
     done = run("-m", "arrayhub", "demo", cwd=tmp_path, **no_drivers)
     assert done.returncode == 1
     assert "FAILED  SYCL: dpctl finds no device" in done.stdout, done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_command_line_has_a_help_text_and_rejects_unknown_commands(tmp_path):
-    done = run("-m", "arrayhub", "--help", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "demo" in done.stdout
-    assert run("-m", "arrayhub", "no such command", cwd=tmp_path).returncode == 2
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ TEXT = from_to.PAGE.read_text()
 
 @pytest.mark.parametrize("source", from_to.SOURCES, ids=lambda source: source.title)
 def test_calls_of_the_page_return_the_documented_results(source):
-    for library in (source.module, "torch", "jax", "dpnp", "numba", "pyarrow", "pandas", "polars", "awkward"):
+    for library in (source.module, "torch", "jax", "dpnp", "numba", "pyarrow", "pandas", "polars", "awkward", "xarray"):
         pytest.importorskip(library)
     section = re.search(rf"^## From {source.title}\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)[1]
     calls = re.findall(r"^\| ([\w ]+) \| `(.*?)` \| (.*) \|$", section, re.MULTILINE)

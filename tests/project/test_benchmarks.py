@@ -1,6 +1,5 @@
 """The benchmark runner works, and its JSON has the documented form. These tests do not assert times."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -82,12 +81,6 @@ def test_option_only_measures_one_group():
     assert {row["group"] for row in json.loads(done.stdout)["rows"]} == {"dimensions"}
 
 
-def test_unknown_group_is_rejected():
-    done = run("--only", "nothing")
-    assert done.returncode == 2
-    assert "dimensions" in done.stderr
-
-
 def test_installed_transports_are_measured():
     """Each transport is measured or skipped with a reason. All memory peaks are within their limits."""
     # An allocator reuses freed memory, which would hide the peak of smaller arrays.
@@ -123,10 +116,3 @@ def test_sweep_measures_the_selected_ways():
     *rows, summary = done.stdout.splitlines()
     assert all("[...] = host" in row for row in rows)
     assert summary.startswith("SYCL: 2 of ")
-
-
-@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="cupy is installed")
-def test_the_gpu_sweep_names_the_missing_library():
-    done = finished(sys.executable, "-m", "benchmarks.gpu_sweep", "--ways", "from host", cwd=ROOT)
-    assert done.returncode == 1
-    assert "cupy" in done.stderr

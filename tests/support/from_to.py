@@ -7,6 +7,7 @@ writes docs/howto/from_to.md, and `tests/docs/test_from_to.py` tests each call.
 
 import importlib
 import pathlib
+import re
 from typing import NamedTuple
 
 import arrayhub
@@ -20,7 +21,7 @@ raised: see [The argument `copy=`](../memory.md#the-argument-copy).
 
 - JAX supports float64 and int64 only with `jax_enable_x64`, so the calls for JAX pass `dtype='float32'`. `copy=None`
   shares memory that is aligned to 64 bytes, and copies other memory.
-- To copy host memory to a CUDA device, call `as_cupy(x, copy=True)`, or `as_torch(x, device='cuda:0')`.
+- To copy to a CUDA device, pass `device='cuda:0'` to `as_torch` or `as_cupy`.
 - `missing=0` in place of `missing='nan'` replaces the missing values with 0.
 """
 
@@ -74,6 +75,7 @@ TARGETS = {
     "pandas": "pandas",
     "polars": "polars",
     "awkward": "awkward",
+    "xarray": "xarray",
 }
 # The calls with their results, shortest first. `row` stands for a call for each row. Whether `as_jax(x)` works depends
 # on the address of the memory.
@@ -81,6 +83,7 @@ CALLS = (
     ("(x)", "the same memory"),
     ("(x, device='cpu')", "a copy"),
     ("(x, copy=True)", "a copy"),
+    ("(x, missing='nan')", "a copy, with NaN for missing values"),
     ("(x, missing='nan', copy=True)", "a copy, with NaN for missing values"),
     ("(row)", "one array for each row: the same memory"),
     ("(row, copy=True)", "one array for each row: a copy"),
@@ -94,7 +97,6 @@ CALLS_FOR_JAX = (
 )
 CALLS_FOR_MISSING = {
     "numpy": ("(x, missing='mask')", "a masked array: the same memory"),
-    "torch": ("(x, missing='nan')", "a copy, with NaN for missing values"),
     "numba": ("(x, missing='mask')", "values and a mask: the same memory"),
 }
 
@@ -114,13 +116,15 @@ def first_call(x, target):
     listed = CALLS_FOR_JAX if target == "jax" and not isinstance(x, list) else CALLS
     for arguments, result in (*listed[:3], *filter(None, [CALLS_FOR_MISSING.get(target)]), *listed[3:]):
         call = f"arrayhub.as_{target}{arguments}"
+        if target == "xarray":
+            call = re.sub(r"^\((\w+)", r"arrayhub.convert(\1, 'xarray'", arguments)
         if arguments.startswith("(row"):
             call = f"[{call} for row in arrayhub.asnested(x)]"
         try:
             evaluate(call, x)
         except (BufferError, TypeError, ValueError):
             continue
-        if hasattr(x, "columns") and target in ("numpy", "torch", "jax", "dpnp", "numba"):
+        if hasattr(x, "columns") and target in ("numpy", "torch", "jax", "dpnp", "numba", "xarray"):
             result += ", as a matrix of shape (rows, columns)"
         return call, "a copy" if isinstance(x, list) else result
     raise ValueError(f"no call converts {type(x)} to {target}")

@@ -2,14 +2,23 @@
 
 import importlib.metadata
 import re
+import sys
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+
+from children import finished
 
 from arrayhub.testing import check_consumer, check_producer, consumer, producer
-from arrayhub.testing.report import FAILED, REFUSED, Report
+from arrayhub.testing.report import FAILED, REFUSED, VERDICTS, Report
 
 from . import subjects
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
+
+# Rules that libraries break: `distribution`, `role`, `rule`, `program` and `report`.
+_LISTED = tomllib.loads((Path(__file__).parent / "deviations.toml").read_text())["deviation"]
+DEVIATIONS = [SimpleNamespace(**each) for each in _LISTED]
 
 # For each distribution, the library's name in the functions of `subjects`.
 LIBRARIES = {
@@ -29,14 +38,14 @@ _VARYING = {
 
 _OPENING = """# Conformance of libraries
 
-The reports of [arrayhub.testing](howto/plug_in.md#test-your-library) for seven libraries, written by
-`PYTHONPATH=tests/support python -m conformance`.
+The results of [arrayhub.testing](howto/plug_in.md#test-your-library) for seven libraries, written by
+`PYTHONPATH=tests/support python -m conformance`. The examples on this page also require:
+`pip install '.[sycl]' apache-tvm-ffi dpnp jax pyarrow torch`.
 
-The kit tests each rule with each combination of element type and layout. Each such test is called a cell, and the
-tables count cells. A cell is *refused* if the library raises an error that the rule permits. A cell is *not made* if
-the library does not have the element type or the layout, or if the rule does not apply to them. A *failed* cell is a
-known defect or limit of the library. The [table of defects](protocols.md#known-defects-of-libraries) states how
-arrayhub handles each defect. A test repeats the runs.
+The kit tests each rule with each combination of element type and layout, called a cell. A cell is *refused* if the
+library raises an error that the rule permits, and *not made* if the library does not have the element type or the
+layout, or if the rule does not apply. The [table of defects](protocols.md#known-defects-of-libraries) states how
+arrayhub handles each deviation. A test repeats the runs.
 """
 
 
@@ -51,16 +60,47 @@ def version_of(distribution):
         return None
 
 
-def section(distribution):
-    """Return the part of the page for one library."""
+def reports(distribution):
+    """Yield the role of a library, and its report."""
     name = LIBRARIES[distribution]
-    lines = [f"## {distribution} {version_of(distribution)}", ""]
-    for kind, check in (("make", check_producer), ("read", check_consumer)):
+    for kind, check, role in (("make", check_producer, "producer"), ("read", check_consumer, "consumer")):
         function = getattr(subjects, f"{kind}_{name}", None)
         if function is not None:
-            report = _settled(check(function), name, kind)
-            lines += _table(report, "producer" if kind == "make" else "consumer")
-    return "\n".join(lines)
+            yield role, _settled(check(function), name, kind)
+
+
+def row(distribution, role, report):
+    """Return the row of the table for one side of a library."""
+    verdicts = [cell.verdict for cell in report.cells]
+    counts = " | ".join(str(verdicts.count(verdict)) for verdict in VERDICTS)
+    broken = ", ".join(dict.fromkeys(cell.rule for cell in report.failures())) or "none"
+    return f"| {distribution} {version_of(distribution)} | {role} | {counts} | {broken} |"
+
+
+def section(deviation, report):
+    """Return the part of the page for one deviation: the cells, the program, its output and the report."""
+    lines = [f"### {deviation.distribution} as a {deviation.role}: {deviation.rule}", ""]
+    for (rule, why), places in report.grouped_failures().items():
+        if rule == deviation.rule:
+            lines.append(f"- {_code(why)} {_short(places)}")
+    program = deviation.program.strip()
+    done = finished(sys.executable, "-c", program)
+    lines += ["", "```python", program, "```", "", "```text", done.stdout.rstrip(), "```", ""]
+    return "\n".join([*lines, f"Report: {deviation.report}"])
+
+
+def measured():
+    """Return the table of all sides, and the sections of the deviations."""
+    rows, sections = [], []
+    for distribution in LIBRARIES:
+        for role, report in reports(distribution):
+            rows.append(row(distribution, role, report))
+            broken = {cell.rule for cell in report.failures()}
+            told = [each for each in DEVIATIONS if (each.distribution, each.role) == (distribution, role)]
+            if broken != {each.rule for each in told}:
+                raise SystemExit(f"{distribution} as a {role} breaks {broken}; deviations.py has {told}")
+            sections += [section(deviation, report) for deviation in told]
+    return rows, sections
 
 
 def _settled(report, name, kind):
@@ -84,43 +124,30 @@ def opening():
     lines = [_OPENING]
     for role, rules in (("producers", producer.RULES), ("consumers", consumer.RULES)):
         lines += [f"## Rules for {role}", "", "| rule | requirement |", "|---|---|"]
-        lines += [f"| {rule.name} | {_code(rule.text)} |" for rule, _ in rules]
+        lines += [f"| [{rule.name}]({rule.specification}) | {_code(rule.text)} |" for rule, _ in rules]
         lines.append("")
     return "\n".join(lines)
-
-
-def _table(report, role):
-    yield f"As a {role}:"
-    yield ""
-    yield "| rule | passed | refused | not made | failed |"
-    yield "|---|---|---|---|---|"
-    for rule, found in report.counts():
-        cells = " | ".join(str(number) for number in found.values())
-        yield f"| [{rule.name}]({rule.specification}) | {cells} |"
-    yield ""
-    for (rule, why), places in report.grouped_failures().items():
-        yield f"- {rule}: {_code(why)} {_short(places)}"
-    if not report.ok:
-        yield ""
 
 
 def _short(places):
     layouts = list(dict.fromkeys(layout for _, layout in places))
     types = list(dict.fromkeys(dtype for dtype, _ in places))
-    return f"({len(places)} {'cell' if len(places) == 1 else 'cells'}: {', '.join(types)}; {', '.join(layouts)})"
+    named = ", ".join(types) if len(types) < 4 else f"{len(types)} element types"
+    return f"({len(places)} {'cell' if len(places) == 1 else 'cells'}: {named}; {', '.join(layouts)})"
 
 
 def written():
     """Return the text of the page."""
-    kept = re.search(rf"^## {_MISREADERS}\n.*?(?=^## )", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0].rstrip() + "\n"
-    return "\n".join([opening(), kept, *(section(distribution) for distribution in LIBRARIES)]).rstrip() + "\n"
+    kept = re.search(rf"^## {_MISREADERS}\n.*?(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0].rstrip()
+    rows, sections = measured()
+    deviating = sum(not line.endswith("| none |") for line in rows)
+    heads = ["| library | side | passed | refused | not made | failed | rules that are broken |", "|---" * 7 + "|"]
+    results = f"## Results\n\n{deviating} of {len(rows)} sides break a rule.\n\n" + "\n".join([*heads, *rows])
+    deviations = "## Deviations\n\n" + "\n\n".join(sections)
+    return "\n\n".join([opening().rstrip(), results, deviations, kept]) + "\n"
 
 
-def sections_of_page():
-    """Return {distribution: (version, section)} for the sections of the page."""
-    parts = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]
-    return {
-        part.split()[0]: (part.split()[1], f"## {part}".rstrip())
-        for part in parts
-        if not part.startswith(("Rules for ", _MISREADERS))
-    }
+def rows_of_page():
+    """Return {(distribution, role): (version, row)} for the rows of the table of results."""
+    rows = re.findall(r"^(\| (\S+) (\S+) \| (producer|consumer) \|.*)$", PAGE.read_text(), re.MULTILINE)
+    return {(name, role): (version, line) for line, name, version, role in rows}

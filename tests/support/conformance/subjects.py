@@ -1,5 +1,7 @@
 """Functions with which each library creates and imports arrays, for `arrayhub.testing`."""
 
+import numpy as np
+
 
 def make_numpy(array):
     return array
@@ -55,6 +57,12 @@ def make_pyarrow(array):
     import pyarrow
 
     return pyarrow.array(array) if array.ndim == 1 else pyarrow.Tensor.from_numpy(array)
+
+
+def read_pyarrow(obj):
+    import pyarrow
+
+    return pyarrow.Tensor.from_dlpack(obj) if hasattr(obj, "__dlpack__") else pyarrow.Tensor.from_numpy(np.asarray(obj))
 
 
 def make_tvm_ffi(array):
