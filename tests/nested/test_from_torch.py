@@ -30,21 +30,15 @@ MISSING = {
     "lists of numbers": (pa.array([[1], [None]]), 0),
     "lists": (pa.array([[1], None]), []),
     "records": (pa.array([{"a": 1}, {"a": None}]), 0),
-    "lists of lists": (pa.array([[[1]], [[1], None]]), None),
-    "lists of strings": (pa.array([["a"], [None]]), None),
-    "bytes": (pa.array([b"a", None]), None),
-    "times": (pa.array([1, None], pa.timestamp("us")), None),
-    "dates": (pa.array([1, None], pa.date32()), None),
-    "decimals": (pa.array([1, None], pa.decimal128(19, 0)), None),
 }
 
 
 @pytest.mark.parametrize("name", MISSING)
-def test_missing_is_advised_only_for_types_of_torch(name):
+def test_missing_values_are_refused_or_replaced(name):
     source, value = MISSING[name]
     x = ah.asnested(source)
-    with pytest.raises(BufferError, match="^torch: the type is") as error:
+    with pytest.raises(ah.Refusal, match="^torch: the type is") as raised:
         ah.as_torch(x)
-    assert ("missing=value" in str(error.value)) == (value is not None)
-    if value is not None:
-        assert len(ah.as_torch(x, missing=value)) == 2
+    assert raised.value.accepted == "n * var * number without missing values"
+    assert len(eval(raised.value.call, {"arrayhub": ah, "x": x})) == 2
+    assert len(ah.as_torch(x, missing=value)) == 2
