@@ -268,7 +268,7 @@ def test_tuples_do_not_construct_internal_classes():
 @pytest.mark.parametrize("bit", [-1, 6, 1 << 62])
 def test_bit_offsets_outside_a_bitmap_raise(bit):
     """Bit offsets outside of a bitmap are rejected, because null_count would read memory beyond the buffer."""
-    from arrayhub.nested.array import covered, make
+    from arrayhub.nested.array import cover_missing, make
 
     node, bitmap = arrayhub.asarray(np.arange(3.0)), arrayhub.asarray(np.array([7], "u1"))
     assert cover_missing(node, bitmap, 5).null_count == 3

@@ -158,7 +158,7 @@ def _in_usm(memory):
         import dpnp
         import pyarrow as pa
 
-        from arrayhub.nested.to_device import moved
+        from arrayhub.nested.to_device import move_arrays
 
         def there(array):
             return ah.asarray(dpnp.asarray(ah.as_numpy(array), usm_type=memory))
