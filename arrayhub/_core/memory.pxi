@@ -3,11 +3,15 @@
 cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport calloc, free
 
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(object)
     void Py_DecRef(void*)
+    int PyTraceMalloc_Track(unsigned int domain, uintptr_t address, size_t nbytes)
+    int PyTraceMalloc_Untrack(unsigned int domain, uintptr_t address)
     const Py_ssize_t PY_SSIZE_T_MAX
 
 # Names in `USMArray.memory.kind`, by BlockKind.
@@ -42,7 +46,7 @@ cdef class MemoryBlock:
     release_function : str
         Name of the function that is called once, when the last array is freed: ``"Py_DECREF"`` (of `owner`, or of an object
         that the block holds), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
-        ``"PyUSMArraySpec.release"`` (memory of C code) or ``"PyMem_RawFree"``.
+        ``"PyUSMArraySpec.release"`` (memory of C code), ``"PyMem_RawFree"``, or ``"free"`` (large zeros).
     release_address : int
         Address of the release function in this process.
     """
@@ -182,16 +186,33 @@ cdef void _free(void* allocation) noexcept:
 describe_release(_free, b"PyMem_RawFree", NULL)
 
 
+cdef void* _allocate_zeros(size_t nbytes) noexcept:
+    cdef void* allocation = calloc(nbytes, 1)
+    if allocation != NULL:
+        PyTraceMalloc_Track(0, <uintptr_t> allocation, nbytes)
+    return allocation
+
+
+cdef void _free_zeros(void* allocation) noexcept:
+    PyTraceMalloc_Untrack(0, <uintptr_t> allocation)
+    free(allocation)
+
+
+describe_release(_free_zeros, b"free", NULL)
+
+
 cdef extern from *:
     """
     #include <stdint.h>
+    #if defined(__linux__)
     #include <sys/mman.h>
+    #endif
     #define ARRAYHUB_LARGE (1 << 22)    /* bytes: a block of this size contains an aligned huge page at any start address */
 
     /* The first access to each page dominates the time of a copy into new memory. Huge pages reduce the number of pages, and
        NumPy requests them, too. The request is only a hint, so its result is ignored. */
     static void arrayhub_prefer_huge_pages(void *memory, size_t nbytes, uintptr_t page) {
-    #if defined(MADV_HUGEPAGE)
+    #if defined(__linux__)
         uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
         if (nbytes >= ARRAYHUB_LARGE) (void)madvise((void *)start, nbytes - (start - (uintptr_t)memory), MADV_HUGEPAGE);
     #else
@@ -200,24 +221,30 @@ cdef extern from *:
     }
     """
     void arrayhub_prefer_huge_pages(void* memory, size_t nbytes, size_t page) nogil
+    const Py_ssize_t ARRAYHUB_LARGE
 
 
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
     """Allocate host memory that starts `behind` bytes (fewer than `alignment`) after an `alignment`-byte boundary.
 
-    Zeroed memory is allocated with calloc, so that pages of large blocks are cleared only when they are accessed.
+    Large zeroed memory comes from libc's calloc, so that its pages are cleared only when they are accessed. The calloc of
+    CPython 3.15 without the GIL writes to all pages (python/cpython#144914).
     """
     cdef MemoryBlock block = new_block(OWNED, None, NULL, nbytes, DLDevice(kDLCPU, 0))
+    cdef bint by_libc = zeroed and nbytes >= ARRAYHUB_LARGE
     cdef void* allocation = NULL
     if nbytes <= PY_SSIZE_T_MAX - alignment:
-        allocation = PyMem_RawCalloc(nbytes + alignment, 1) if zeroed else PyMem_RawMalloc(nbytes + alignment)
+        if by_libc:
+            allocation = _allocate_zeros(nbytes + alignment)
+        else:
+            allocation = PyMem_RawCalloc(nbytes + alignment, 1) if zeroed else PyMem_RawMalloc(nbytes + alignment)
     if allocation == NULL:
         raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
     arrayhub_prefer_huge_pages(allocation, nbytes, PAGE)
     cdef size_t start = <size_t> allocation + to_boundary(<size_t> allocation, alignment, behind)
     block.address_ = <char*> start
     block.resource = allocation
-    block.release = _free
+    block.release = _free_zeros if by_libc else _free
     return block
 
 

@@ -376,6 +376,10 @@ cdef bint is_ctypes(object exporter) except -1:
     return simple is not None and isinstance(exporter, simple.__base__)
 
 
+# ctypes of Python 3.15 writes complex types like PEP 3118. NumPy 2.5 reads only the codes of earlier releases.
+cdef dict COMPLEX_CTYPES = {"Zf": "F", "Zd": "D", "Zg": "G"}
+
+
 cdef object ctypes_element(object ctype, Py_buffer* view):
     """Return the dtype of the elements of a ctypes object from its type, not from its format.
 
@@ -390,9 +394,10 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
     else:
         raise interface_error("PEP 3118 buffer", "the ctypes type", ctype, f"at most {layout.MAX_NDIM} nested arrays")
     try:
+        code = ctype._type_ if issubclass(ctype, ctypes._SimpleCData) else None
         # NumPy does not support c_wchar, but 'U1' has the same layout if c_wchar has four bytes.
-        wide = issubclass(ctype, ctypes.c_wchar) and view.itemsize == 4
-        dtype = numpy.dtype("U1" if wide else ctype)
+        wide = code == "u" and view.itemsize == 4
+        dtype = numpy.dtype("U1" if wide else COMPLEX_CTYPES.get(code, ctype))
     except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
         raise interface_error("PEP 3118 buffer", "the ctypes type", ctype,
                               f"a type that NumPy supports ({error})") from None

@@ -8,26 +8,28 @@ import weakref
 import arrayhub as ah  # imported before dpctl, so that dpctl finds the CPU runtime
 
 # isort: split
-import dpctl
-import dpctl.memory as dpm
 import numpy as np
 import pytest
 from exporters import Index, has_driver
 from hypothesis import given
 from hypothesis import strategies as st
+from optional import Absent, optional
 from producers import lives
 
 from arrayhub import InterfaceError
 
 HOST = np.arange(64, dtype="u1")
-USM = dpm.MemoryUSMShared(64)
+dpm = optional("dpctl.memory")
+USM = None if isinstance(dpm, Absent) else dpm.MemoryUSMShared(64)
 AT = HOST.ctypes.data
 COMMON = {"data": (AT, True), "shape": (2, 3), "strides": (24, 8), "typestr": "<i4", "version": 3}
 DESCR = [("", "<i4")]
 EVERY = {
     "array_interface": {**COMMON, "mask": None, "offset": 0, "descr": DESCR},
     "cuda": {**COMMON, "mask": None, "stream": 1, "descr": DESCR},
-    "sycl": {
+}
+if USM is not None:
+    EVERY["sycl"] = {
         **COMMON,
         "data": (USM._pointer, True),
         "strides": (6, 2),  # elements
@@ -35,11 +37,11 @@ EVERY = {
         "syclobj": USM.sycl_queue,
         "offset": 1,
         "typedescr": DESCR,
-    },
-}
+    }
 # With a CUDA driver, the CUDA dict is skipped, because the driver rejects these host pointers. tests/gpu tests valid
 # pointers.
-PROTOCOLS = {"array_interface": "__array_interface__", "sycl": "__sycl_usm_array_interface__"}
+PROTOCOLS = {"array_interface": "__array_interface__"}
+PROTOCOLS |= {} if USM is None else {"sycl": "__sycl_usm_array_interface__"}
 PROTOCOLS |= {} if has_driver() else {"cuda": "__cuda_array_interface__"}
 
 
@@ -216,7 +218,7 @@ ALSO = {
         "offset": [1.0, "1", (1,), 2**63, -(2**63), BIG, True, 2**60, -(2**60), 2**61 - 1, [0], 10**30],
         "strides": [(BIG, 4), (2**61, 1), (2**60, 1), (-(2**60), 1)],
         "typedescr": [3, [3], [("", "|f4"), ("", "|f4")]],
-        "syclobj": ["cuda:99", "gpu:99:1" * 1000, [dpctl.SyclQueue()], dpctl],
+        "syclobj": ["cuda:99", "gpu:99:1" * 1000, [USM and USM.sycl_queue], dpm],
     },
 }  # fmt: skip
 WRONG = [

@@ -5,8 +5,6 @@ import weakref
 import arrayhub as ah  # imported before dpctl, so that dpctl finds the CPU runtime
 
 # isort: split
-import dpctl
-import dpctl.memory as dpm
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +15,7 @@ from producers import lives
 
 from arrayhub.libraries.dpctl import assign_by_kernel
 
+dpctl, dpm = pytest.importorskip("dpctl"), pytest.importorskip("dpctl.memory")
 dpnp = pytest.importorskip("dpnp")
 dpt = pytest.importorskip("dpnp.tensor")
 dpnp_array = pytest.importorskip("dpnp.dpnp_array").dpnp_array

@@ -4,16 +4,18 @@ import subprocess
 import sys
 
 import awkward as ak
-import nanoarrow as na
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 import torch
+from optional import optional
 
 import arrayhub as ah
 from arrayhub.nested import conform
 from arrayhub.nested.array import make
+
+na = optional("nanoarrow")
 
 RECORDS = np.array([(1, 2.5), (2, 3.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
 

@@ -6,6 +6,7 @@ import importlib.util
 import math
 import re
 import sys
+import tracemalloc
 from itertools import permutations
 from pathlib import Path
 
@@ -370,6 +371,7 @@ def test_calls_that_exceed_the_cache_return_the_right_arrays():
 def test_large_zeros_do_not_occupy_pages():
     before = resident()
     x = arrayhub.zeros((1 << 30,), "u1", alignment=64, aligned_index=(3,))
+    assert x.memory.release_function == "free"
     assert resident() - before < 1 << 26
     assert np.asarray(x)[:: 1 << 24].sum() == 0
 
@@ -519,9 +521,7 @@ def test_from_array_rejects_packed_elements():
 
 
 def test_memory_is_allocated_on_the_requested_device():
-    import dpctl
-
-    queue = dpctl.SyclQueue()
+    queue = pytest.importorskip("dpctl").SyclQueue()
     x = empty((3, 4), "f4", memory="usm_shared", device=queue)
     assert x.usm_type == "shared" and x.base.sycl_queue == queue
     for device in ("oneapi:0", arrayhub.Device("oneapi:0"), queue.sycl_device, "opencl:cpu"):
@@ -692,6 +692,7 @@ def test_cuda_memory_without_cupy_or_driver_raises(memory):
 
 @pytest.mark.slow
 def test_sycl_memory_without_a_device_raises(tmp_path):
+    pytest.importorskip("dpctl")
     program = (
         "import arrayhub\n"
         "for device in (None, 'oneapi:0'):\n"
@@ -700,6 +701,18 @@ def test_sycl_memory_without_a_device_raises(tmp_path):
         "    else:\n        raise SystemExit('memory was allocated')\n"
     )
     python(program, OCL_ICD_FILENAMES="", OCL_ICD_VENDORS=str(tmp_path), ONEAPI_DEVICE_SELECTOR="opencl:cpu")
+
+
+@pytest.mark.parametrize("nbytes", [1000, 1 << 24])
+def test_tracemalloc_counts_zeros_until_they_are_released(nbytes):
+    tracemalloc.start()
+    try:
+        x = arrayhub.zeros(nbytes, "u1")
+        assert tracemalloc.get_traced_memory()[0] >= nbytes
+        del x
+        assert tracemalloc.get_traced_memory()[0] < nbytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_memory_is_released():

@@ -9,8 +9,6 @@ import weakref
 import arrayhub as ah  # imported before dpctl, so that dpctl finds the CPU runtime
 
 # isort: split
-import dpctl
-import dpctl.memory as dpm
 import numpy as np
 import pytest
 import torch
@@ -18,7 +16,7 @@ from children import python
 from optional import optional
 from producers import lives
 
-dpnp = optional("dpnp")
+dpctl, dpm, dpnp = pytest.importorskip("dpctl"), pytest.importorskip("dpctl.memory"), optional("dpnp")
 NAME = "__sycl_usm_array_interface__"
 CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host": dpm.MemoryUSMHost}
 

@@ -3,13 +3,15 @@
 import copy
 import pickle
 
-import nanoarrow as na
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from optional import optional
 
 import arrayhub as ah
+
+na = optional("nanoarrow")
 
 INDEX = pd.Index(["x", "y"], name="row")
 
