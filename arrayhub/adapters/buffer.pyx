@@ -325,7 +325,7 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
     return 0
 
 
-# Format characters whose standard and native sizes are equal. `l` has a standard size of 4 bytes and a native size of 8.
+# Format characters whose standard and native sizes are equal. `l` has a standard size of 4 bytes, and often a native size of 8.
 cdef const char* SAME_SIZE_EVERYWHERE = b"?bBhHiIqQefd"
 
 

@@ -19,7 +19,7 @@ _PATIENCE = 60  # maximum seconds for the import of one library
 
 # Libraries that can be installed by a command. arrayhub requires only numpy.
 LIBRARIES = {row.name: row for row in known.LIBRARIES if row.install is not None}
-_ENVIRON = {name: value for row in known.LIBRARIES for name, value in row.environ.items()}
+_ENVIRON = {name: value for row in known.LIBRARIES for name, value in row.environment.items()}
 
 
 def examine() -> dict[str, Any]:

@@ -18,7 +18,7 @@ cdef class Library:
     cdef readonly str name              # name of the module; for a library with an exporter, also its name in `convert`
     cdef readonly str install           # command that installs the library; None if error messages do not name one
     cdef readonly dict by_driver        # installation commands for other CUDA drivers, keyed by major version
-    cdef readonly dict environ          # environment variables to set before creating the sample
+    cdef readonly dict environment        # environment variables to set before creating the sample
     cdef readonly object sample         # called with the module; returns a sample array, or the array type without a device
     cdef readonly tuple roots           # top-level modules that define the library's types
     cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)

@@ -140,8 +140,8 @@ def _dpnp_array(module: Any) -> Any:
 #
 # The columns, which are all optional:
 #
-# - install, by_driver, sample, environ: the installation command, the commands for other CUDA drivers, and a function
-#   that makes a sample array for reports, with environment variables to set before.
+# - install, by_driver, sample, environment: the installation command, the commands for other CUDA drivers, and a
+#   function that makes a sample array for reports, with environment variables to set before.
 # - roots: the top-level modules that define the library's types. By default, this is the name.
 # - types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
 #   that returns the object's element type. If the function returns a NumPy dtype, the array must have this dtype. If it
@@ -225,7 +225,10 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("jnp", "jax.numpy", "jax.experimental.sparse", "jaxlib"),
         install="pip install jax",
         sample=lambda jax: jax.numpy.zeros(3),
-        environ={"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},  # or most of a GPU's memory is used
+        environment={
+            "JAX_PLATFORMS": "cpu",
+            "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        },  # or most of a GPU's memory is used
         roots=("jax", "jaxlib"),
         traits=("NO_STREAM_IS_NONE",),
         device="read_jax",

@@ -9,7 +9,6 @@ file crashes the process.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 import weakref
@@ -127,6 +126,8 @@ def new_segment(nbytes: int) -> SharedSegment:
     create = _find_memfd_create()
     if create is None:
         raise ValueError("memory: 'shared_memory' requires Linux (memfd_create); accepted here: 'cpu'")
+    import fcntl  # not on Windows
+
     try:
         descriptor = create("arrayhub", _MFD_CLOEXEC | _MFD_ALLOW_SEALING)
         try:
@@ -153,6 +154,8 @@ def received_segment(descriptors: list[int], writable: bool) -> SharedSegment:
     try:
         if len(descriptors) != 1:
             raise ValueError(f"{len(descriptors)} descriptors; accepted: 1")
+        import fcntl  # not on Windows
+
         if fcntl.fcntl(descriptors[0], _F_GET_SEALS) & _F_SEAL_SHRINK == 0:
             raise ValueError("the size of its file can change")
         return SharedSegment(descriptors.pop(), writable)

@@ -95,4 +95,5 @@ def _start_anew():
 
 
 pool = Pool()
-os.register_at_fork(after_in_child=_start_anew)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_start_anew)

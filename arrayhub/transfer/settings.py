@@ -15,7 +15,7 @@ _chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": Non
 @functools.cache
 def _processors():
     """Return the number of processors that this process may run on. The number is determined once per process."""
-    return len(os.sched_getaffinity(0))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def threads():
