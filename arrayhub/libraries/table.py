@@ -447,6 +447,20 @@ TABLE: dict[str, dict[str, Any]] = {
     "bitarray": dict(types={"bitarray": None}, advice={"bitarray": "numpy.frombuffer(x.unpack(), bool)"}),
     # ``__array_interface__`` decompresses or computes another array on each access.
     "blosc2": dict(types={"Operand": None}, advice=dict.fromkeys(["Operand", "SimpleProxy"], "x[:]")),
+    # Images without a shape and an element type.
+    "cv2": dict(
+        spellings=("opencv",),
+        instead="arrayhub.as_numpy(x)",
+        resembling=("UMat",),
+        types={"UMat": None},
+        advice={"UMat": "x.get()"},
+    ),
+    "PySide6": dict(
+        roots=("PySide6", "PyQt6"),
+        resembling=("QImage",),
+        types={"QImage": None},
+        advice={"QImage": ("x.constBits()", "it has x.bytesPerLine() bytes per row, and is valid while x exists")},
+    ),
     "dask": dict(
         instead="dask.array.from_array(arrayhub.as_numpy(x))", types={"Array": None}, advice={"Array": "x.compute()"}
     ),
@@ -478,7 +492,9 @@ TABLE: dict[str, dict[str, Any]] = {
     ),
     # The pixels belong to a bitmap, a surface or an array, which these objects do not keep alive.
     "skia": dict(
-        types=dict.fromkeys(["Pixmap", "Surface"]), advice={"Pixmap": "x.tobytes()", "Surface": "x.toarray()"}
+        resembling=("Pixmap", "Surface"),
+        types=dict.fromkeys(["Pixmap", "Surface"]),
+        advice={"Pixmap": "x.tobytes()", "Surface": "x.toarray()"},
     ),
     "sparse": dict(
         export_by="sparse.export:as_pydata_sparse",
@@ -490,6 +506,7 @@ TABLE: dict[str, dict[str, Any]] = {
     ),
     # A buffer of vtkBitArray contains packed bits.
     "vtkmodules": dict(
+        resembling=("vtkBitArray", "vtkCellArray", "vtkDataArray", "vtkDataSet", "vtkPoints"),
         types=dict.fromkeys(["vtkBitArray", "vtkCellArray", "vtkDataSet", "vtkPoints"]),
         advice={"vtkBitArray": "vtk.util.numpy_support.vtk_to_numpy(x)"},
     ),

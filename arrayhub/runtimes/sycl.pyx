@@ -42,7 +42,143 @@ from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 
 from arrayhub import sycl_runtime
 from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device, register_block_of_usm
-from arrayhub._core.errors import interface_error, needed, root_of, show
+from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
+
+# ------------------------------------------------------------------------------------------------------------------- usm extent
+
+# Find the allocation that contains a USM pointer.
+#
+# SYCL reports the USM type of a pointer but not its allocation. The runtime below SYCL reports the allocation with one of these
+# functions, if its library is available:
+#
+# - OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory)
+# - Level Zero: zeMemGetAddressRange (core specification). Level Zero places small allocations inside larger allocations, and
+#   reports the larger allocations.
+
+ctypedef enum Backend:
+    OTHER = 0          # a runtime that does not report allocations
+    OPENCL
+    LEVEL_ZERO
+
+# clGetMemAllocInfoINTEL of OpenCL's extension cl_intel_unified_shared_memory.
+ctypedef int (*AllocInfo)(void* context, const void* pointer, unsigned int what, size_t size, void* value,
+                          size_t* written) noexcept nogil
+
+# Context of the runtime below SYCL. All zero before `enter` and after `leave`.
+cdef struct Native:
+    Backend backend
+    void* context
+    AllocInfo info
+
+cdef enum:
+    # dpctl's DPCTLSyclBackendType
+    DPCTL_OPENCL = 1 << 18
+    DPCTL_LEVEL_ZERO = 1 << 17
+    # OpenCL's headers
+    CONTEXT_DEVICES = 0x1081
+    DEVICE_PLATFORM = 0x1031
+    ALLOC_BASE = 0x419B
+
+ctypedef int (*GetInfo)(void* object, unsigned int what, size_t size, void* value, size_t* written) noexcept nogil
+ctypedef void* (*FindFunction)(void* platform, const char* name) noexcept nogil
+ctypedef int (*UseObject)(void* object) noexcept nogil
+ctypedef int (*AddressRange)(void* context, const void* pointer, void** base, size_t* size) noexcept nogil
+ctypedef void* (*GetNative)(const void* context) noexcept nogil
+
+cdef struct DriverFunctions:
+    int (*backend)(void* context) noexcept nogil
+    GetNative native
+    GetInfo context_info
+    GetInfo device_info
+    FindFunction find
+    UseObject release
+    AddressRange address_range
+
+cdef object _extent_lock = object()
+cdef int _looked = 0
+cdef DriverFunctions _call
+
+
+cdef void* address(object library, str name) except? NULL:
+    """Return the address of a function, or NULL if the library or the name does not exist."""
+    try:
+        opened = ctypes.CDLL(library) if isinstance(library, str) else library
+        return <void*> <size_t> ctypes.cast(opened[name], ctypes.c_void_p).value
+    except (AttributeError, OSError):
+        return NULL
+
+
+cdef int look(object library) except -1:
+    """Look up the functions by name in `library`, dpctl's C library, and in the runtimes below SYCL."""
+    global _call
+    cdef DriverFunctions functions
+    functions.backend = <int (*)(void*) noexcept nogil> address(library, "DPCTLContext_GetBackend")
+    functions.native = <GetNative> address(library, "_ZNK4sycl3_V17context9getNativeEv")    # sycl::context::getNative() const
+    functions.context_info = <GetInfo> address("libOpenCL.so.1", "clGetContextInfo")
+    functions.device_info = <GetInfo> address("libOpenCL.so.1", "clGetDeviceInfo")
+    functions.find = <FindFunction> address("libOpenCL.so.1", "clGetExtensionFunctionAddressForPlatform")
+    functions.release = <UseObject> address("libOpenCL.so.1", "clReleaseContext")
+    functions.address_range = <AddressRange> address("libze_loader.so.1", "zeMemGetAddressRange")
+    with cython.critical_section(_extent_lock):     # opening a library may let another thread run this function
+        if not is_done(&_looked):
+            _call = functions
+            mark_done(&_looked)
+    return 0
+
+
+cdef int enter(Native* native, void* context) noexcept:
+    """Set `native` to the runtime below a SYCL context if that runtime reports allocations, else to OTHER."""
+    cdef int backend
+    native.backend = OTHER
+    if _call.backend == NULL or _call.native == NULL:
+        return 0
+    backend = _call.backend(context)
+    if backend == DPCTL_OPENCL and _call.find != NULL and _call.release != NULL:
+        native.context = _call.native(context)     # returns a new reference
+        native.backend = OPENCL
+        native.info = alloc_info(native.context)
+        if native.info == NULL:
+            leave(native)
+            native.backend = OTHER
+    elif backend == DPCTL_LEVEL_ZERO and _call.address_range != NULL:
+        native.context = _call.native(context)
+        native.backend = LEVEL_ZERO
+    return 0
+
+
+cdef AllocInfo alloc_info(void* context) noexcept:
+    """Return clGetMemAllocInfoINTEL for the platform of the context's first device, or NULL."""
+    cdef void* devices[64]
+    cdef void* platform = NULL
+    cdef size_t written = 0
+    if _call.context_info == NULL or _call.device_info == NULL:
+        return NULL
+    if _call.context_info(context, CONTEXT_DEVICES, sizeof(devices), devices, &written) != 0 or written < sizeof(void*):
+        return NULL
+    if _call.device_info(devices[0], DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != 0:
+        return NULL
+    return <AllocInfo> _call.find(platform, b"clGetMemAllocInfoINTEL")
+
+
+cdef void leave(Native* native) noexcept:
+    """Release the reference that `enter` acquired."""
+    if native.backend == OPENCL:
+        _call.release(native.context)
+    native.backend = OTHER
+    native.context = NULL
+    native.info = NULL
+
+
+cdef char* allocation_of(const Native* native, const void* pointer) noexcept nogil:
+    """Return the start of the allocation that contains `pointer`, or NULL."""
+    cdef void* base = NULL
+    cdef int error
+    if native.backend == OPENCL:
+        error = native.info(native.context, pointer, ALLOC_BASE, sizeof(base), &base, NULL)
+    else:
+        error = _call.address_range(native.context, pointer, &base, NULL)
+    return <char*> base if error == 0 else NULL
+
 
 ctypedef void* (*MemoryPointer)(PyObject*)
 ctypedef size_t (*MemorySize)(PyObject*)
@@ -94,10 +230,12 @@ cdef class QueueContext:
     """Cache of a queue's context and device, whose queries are slow."""
     cdef object queue
     cdef ContextRef context
+    cdef Native native      # the same context in the runtime below SYCL
     cdef int ordinal        # of the root device, or UNRESOLVED_ID
     cdef bint elsewhere     # whether the context differs from the default context of the root device
 
     def __dealloc__(self):
+        leave(&self.native)
         if self.context != NULL:
             _dpctl.delete_context(self.context)
 
@@ -113,7 +251,7 @@ cdef int _unknown_dpctl = 0     # whether dpctl lacks a required function
 cdef bint _forked = False     # whether the parent process used SYCL before the fork; SYCL's threads are missing then
 
 cdef enum:
-    MOST_PAGES = 64     # approximate maximum number of pages that `has_one_type` compares
+    MOST_PAGES = 4096   # approximate maximum number of pages that `is_one_allocation` compares
     kDLFloat = 2        # DLPack's type codes
     kDLComplex = 5
 
@@ -243,6 +381,7 @@ cdef int find_functions(object dpctl) except -1:
     functions.copy = <Copy> get_symbol(library, "DPCTLQueue_MemcpyWithEvents")
     functions.wait_for_event = <UseRef> get_symbol(library, "DPCTLEvent_Wait")
     functions.delete_event = <UseRef> get_symbol(library, "DPCTLEvent_Delete")
+    look(library)
     in_device, shared, in_host = dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost
     memory_type, queue_type, context_type = memory._Memory, dpctl.SyclQueue, dpctl.SyclContext
     os.register_at_fork(after_in_child=_after_fork)      # has the same effect if several threads register it
@@ -343,21 +482,28 @@ cdef int usm_type_of(void* pointer, object queue) except -1:
 
 
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1:
-    """Return the USM type of `first`, as `usm_type_of` does. Set `whole` to whether all `nbytes` bytes have this type."""
+    """Return the USM type of `first`, as `usm_type_of` does. Set `whole` to whether one allocation contains `nbytes` bytes."""
     cdef QueueContext asked = context_of(queue)
     cdef int kind = _dpctl.pointer_type(first, asked.context)
-    whole[0] = kind != 0 and (nbytes <= 1 or has_one_type(asked, first, nbytes, kind))
+    whole[0] = kind != 0 and (nbytes <= 1 or is_one_allocation(asked, first, nbytes, kind))
     return kind
 
 
-cdef bint has_one_type(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
-    """Return whether the pages of a range of bytes and its last byte have the USM type `kind`.
+cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
+    """Return whether one allocation contains a range of bytes whose first byte has the USM type `kind`.
 
-    dpctl does not report the allocation of a pointer. In a large range, only about MOST_PAGES pages are compared.
+    If the allocation cannot be queried, the USM types of the pages are compared instead. In a large range, only about
+    MOST_PAGES pages are compared.
     """
     cdef char* last = first + nbytes - 1
-    cdef Py_ssize_t step = max(<Py_ssize_t> PAGE, nbytes // MOST_PAGES)
-    cdef char* page = first + step
+    cdef char* base
+    cdef char* page
+    cdef Py_ssize_t step
+    if asked.native.backend != OTHER:
+        base = allocation_of(&asked.native, last)
+        return base != NULL and base <= first
+    step = max(<Py_ssize_t> PAGE, nbytes // MOST_PAGES)
+    page = first + step
     while page < last:
         if _dpctl.pointer_type(page, asked.context) != kind:
             return False
@@ -377,6 +523,7 @@ cdef QueueContext context_of(object queue):
     asked.queue = queue
     asked.ordinal = UNRESOLVED_ID
     asked.context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
+    enter(&asked.native, asked.context)
     with cython.critical_section(_lock):
         last, _asked = _asked, asked      # `last` is freed after the lock is released: a finalizer may call this function
     return asked
@@ -426,6 +573,8 @@ cdef QueueRef ref_of(object queue) noexcept:
 cdef object queue_from_filter(object dpctl, object selector):
     try:
         return dpctl.SyclQueue(selector)
+    except PASSES_ON:
+        raise
     except Exception as error:
         raise interface_error(
             NAME, "syclobj", selector, f"a filter string that selects a device here ({show(str(error))})") from error
@@ -438,6 +587,8 @@ cdef object from_capsule(object syclobj):
         give = getattr(syclobj, "_get_capsule", None)
         try:
             capsule = give() if callable(give) else None
+        except PASSES_ON:
+            raise
         except Exception as error:
             raise interface_error(NAME, "syclobj", syclobj, f"{_SYCLOBJ_FORMS} (it raised: {error})") from error
     if PyCapsule_CheckExact(capsule):
@@ -473,6 +624,8 @@ cpdef object queue_of_ordinal(int ordinal):
         dpctl = import_dpctl()
         try:
             queue = dpctl.get_device_cached_queue(dpctl.SyclDevice(str(ordinal)))      # the queue that dpnp uses
+        except PASSES_ON:
+            raise
         except Exception as error:
             raise no_device_error(f"oneapi:{ordinal} is not a SYCL device here", error) from error
         queue = _ordinal_queues.setdefault(ordinal, queue)
@@ -921,6 +1074,8 @@ def _read_filter(selector):
     refuse_fork()
     try:
         return _read_device(import_dpctl().SyclDevice(selector))
+    except PASSES_ON:
+        raise
     except Exception as error:      # also if dpctl is missing, because most such strings are misspelled devices, not filters
         raise ValueError(
             f"device: {show(selector)} is not a device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"

@@ -8,7 +8,7 @@ import signal
 import numpy as np
 
 import arrayhub
-from arrayhub.nested.pickling import _arrays
+from arrayhub.nested.pickling import _change_arrays, _state
 
 
 def make(n):
@@ -29,7 +29,9 @@ def stored(x):
 
 def addresses(x):
     """Return the addresses of all buffers of a NestedArray in order."""
-    return [array.ptr for array in _arrays(x)]
+    found = []
+    _change_arrays(_state(x, {}), lambda array: found.append(array.ptr))
+    return found
 
 
 def make_shared(n):
