@@ -184,6 +184,7 @@ cdef Import stated_schema(object obj):
         return None
     cdef Import owner = new_import()
     move_schema(owner, capsule, "__arrow_c_schema__()")
+    check_moved_schema(owner)
     return owner
 
 
@@ -329,6 +330,7 @@ cdef Import import_array(object obj):
     cdef Import owner = new_import()
     move_schema(owner, (<tuple> pair)[0], "__arrow_c_array__()")
     move_array(owner, (<tuple> pair)[1], "__arrow_c_array__()")
+    check_moved_schema(owner)
     return owner
 
 
@@ -339,6 +341,7 @@ cdef Import import_on_device(object obj):
     cdef Import owner = new_import()
     move_schema(owner, (<tuple> pair)[0], "__arrow_c_device_array__()")
     move_device_array(owner, (<tuple> pair)[1])
+    check_moved_schema(owner)
     return owner
 
 

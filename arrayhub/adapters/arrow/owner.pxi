@@ -108,10 +108,16 @@ cdef int check_schema(ArrowSchema* schema, str source, int depth, int* nodes) ex
     return 0 if schema.dictionary == NULL else check_schema(schema.dictionary, source, depth + 1, nodes)
 
 
+cdef int check_moved_schema(Import owner) except -1:
+    """Validate the schema of an Import, which releases its structs even after an error."""
+    cdef int nodes = 0
+    return check_schema(&owner.schema, "ArrowSchema", 0, &nodes)
+
+
 cdef int move_schema(Import owner, object capsule, str source) except -1:
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, source)
-    cdef int nodes = 0
-    check_schema(schema, "ArrowSchema", 0, &nodes)
+    if schema.release == NULL:
+        raise released_error("ArrowSchema")
     owner.schema = schema[0]
     schema.release = NULL
     return 0

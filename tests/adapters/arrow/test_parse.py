@@ -36,7 +36,7 @@ def outcomes():
 NAMED = re.compile(
     r"Arrow: ('[^']*' (array|schema)'s [(a-z]|format is |"
     r"(list|string|string_view|categorical) array's [(a-z]|"
-    r"Arrow(Schema|Array|DeviceArray\.array)\.release)|arrow\.fixed_shape_tensor: [a-z_]+ is "
+    r"Arrow(Schema|Array|DeviceArray\.array)\.release|ArrowSchema(\.[a-z_]+ is | has more than ))|arrow\.fixed_shape_tensor: [a-z_]+ is "
 )
 
 
