@@ -39,6 +39,7 @@ __all__ = ["parse_format", "write_format"]
 ORDERS = "@=<>!^"
 NATIVE, FOREIGN = "<>" if sys.byteorder == "little" else "><"
 MAX_NESTING = 32  # maximum depth of nested records, because each level uses a few frames of Python's stack
+MAX_ITEMS = 4096  # maximum number of items at all levels, because NumPy's time to name n fields grows with n**2
 
 _SHOWN = 200  # maximum number of characters of a format or a type in an error message
 _WITHOUT_SPACE = str.maketrans("", "", " \t\n\r\f\v")
@@ -141,9 +142,9 @@ def _read_by_numpy(format: str) -> np.dtype:
 def _rewrite_for_numpy(format: str) -> tuple[str, bool]:
     """Validate a format, and return it in the form that NumPy reads, and whether it is one item without a name.
 
-    Every item gets its order, after the shape. NumPy's reader is recursive, so the depth of records is limited.
+    Every item gets its order, after the shape. The number of items and the depth of records are limited.
     """
-    order, depth, items = "@", 0, 0
+    order, depth, items, count = "@", 0, 0, 0
     parts = format.split(":")
     if len(parts) % 2 == 0:
         raise _read_error(format, "has a name without a closing colon", ":name:")
@@ -164,8 +165,11 @@ def _rewrite_for_numpy(format: str) -> tuple[str, bool]:
             else:
                 order = token["order"] or token["first"] or order
                 items += depth == 0
+                count += 1
                 depth += token["code"] == "T{"
                 rewritten.append(_rewrite_item(format, token, order))
+            if count > MAX_ITEMS:
+                raise _read_error(format, "has too many items", f"at most {MAX_ITEMS}")
             if not 0 <= depth <= MAX_NESTING:
                 raise _read_error(format, "has unbalanced or too many braces", f"at most {MAX_NESTING} levels of T{{}}")
         parts[k] = "".join(rewritten)
