@@ -28,6 +28,7 @@ for other formats.
 import re
 import struct
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -197,7 +198,8 @@ def _resize_record(dtype: np.dtype, itemsize: int) -> np.dtype:
     end = max(offset + field.itemsize for field, offset in fields)
     if not end <= itemsize < 2**31:
         return dtype
-    resized = np.dtype({"names": dtype.names, "formats": formats, "offsets": offsets, "itemsize": itemsize})
+    parts: Any = {"names": dtype.names, "formats": formats, "offsets": offsets, "itemsize": itemsize}
+    resized = np.dtype(parts)
     alignment = c_alignment(resized)
     return resized if itemsize == end or (alignment is not None and itemsize - end < alignment) else dtype
 
@@ -320,7 +322,8 @@ def _write_by_numpy(dtype: np.dtype, native: bool) -> str:
         raise _write_error(dtype, _alternatives(dtype))
     before, prefix = ([], "T{") if native else ([("p", "i1")], "T{b:p:")
     try:
-        text = memoryview(np.empty(0, [*before, ("v", dtype)])).format
+        record: Any = np.empty(0, [*before, ("v", dtype)])
+        text = memoryview(record).format
     except ValueError:
         raise _write_error(dtype, _alternatives(dtype)) from None
     return text[len(prefix) : -len(":v:}")]

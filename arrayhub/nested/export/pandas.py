@@ -187,7 +187,7 @@ def _why_views_are_copied(array: Any) -> str:
         return ""
     if kind_of(array).views:
         return "string views are copied, because most functions of pandas do not support string views"
-    if is_list_view(array):
+    if kind_of(array).opaque and is_list_view(array):
         return LIST_VIEWS
     return next(filter(None, map(_why_views_are_copied, child_nodes(array))), "")
 
