@@ -286,8 +286,24 @@ cpdef bint is_native(object dtype) except -1:
     return True
 
 
+cdef bint is_empty_record(str format) except -1:
+    """Return whether the first brace of ``(0)T{...}`` closes at the end, so that elements have 0 bytes. Names are skipped."""
+    cdef int depth = 0
+    cdef list parts = format.split(":")
+    if not format.startswith("(0)T{") or not parts[len(parts) - 1].endswith("}"):
+        return False
+    cdef str text = "".join(parts[::2])
+    for k, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if depth == 0 and k > 4 and k < len(text) - 1:
+            return False
+    return depth == 0
+
+
 def read_format_by_numpy(str format not None):
-    """Return the dtype that NumPy reads from a PEP 3118 format of elements of 0 bytes."""
+    """Return the dtype that NumPy reads from a PEP 3118 format of elements of 0 bytes, such as ``(0)T{i:x:}``."""
+    if not is_empty_record(format):
+        raise ValueError("the format is not a single record of 0 bytes")
     cdef bytes text = format.encode()
     cdef Py_buffer view
     memset(&view, 0, sizeof(Py_buffer))

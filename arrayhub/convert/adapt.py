@@ -5,12 +5,12 @@ import typing
 from collections.abc import Callable, Mapping
 from functools import wraps
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import Device
 from arrayhub._core.errors import first_line, show
-from arrayhub.convert.adapter import Adapter, Requested
+from arrayhub.convert.adapter import Adapter
 from arrayhub.convert.names import library_name
 from arrayhub.convert.target import Target
 
@@ -115,6 +115,14 @@ def adapt(
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Requested(NamedTuple):
+    """A parameter with a request in its annotation."""
+
+    key: str
+    request: Any
+    writable: bool
 
 
 def _make_adapter(function: Any, target: Target, copy: Copy, labels: bool, missing: Any) -> Adapter:

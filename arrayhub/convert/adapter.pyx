@@ -1,7 +1,6 @@
 """One adapted function: conversion of the arguments of a call, and of its result. See `adapt`."""
 
 from copy import copy as shallow_copy
-from typing import NamedTuple
 
 import numpy
 
@@ -11,7 +10,7 @@ from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.convert.target cimport ArrayType, Target, array_type, import_or_none, target_like, type_row
 
 from arrayhub._core.descriptor import CPU
-from arrayhub._core.errors import PASSES_ON, Refusal, name_of_type, reason_of
+from arrayhub._core.errors import PASSES_ON, PlaceError, Refusal, name_of_type, reason_of
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.containers import with_index_columns, with_types_of, without_index
 from arrayhub.convert.functions import as_numpy, asarray
@@ -19,7 +18,7 @@ from arrayhub.convert.labels import check_labels, get_names, label_kind, rename,
 from arrayhub.convert.names import OWN
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.convert.placement import DeviceConflict, find_deciding
-from arrayhub.convert.target import PlaceError, array_of, device_of
+from arrayhub.convert.target import array_of, device_of
 from arrayhub.libraries.known import NESTING
 from arrayhub.libraries.numpy import VALUES
 
@@ -42,14 +41,6 @@ cdef Target _NUMPY = Target("numpy", None, CPU)
 cdef str _ALLOW_COPIES = ". Pass copy=None to arrayhub.adapt to allow copies"
 cdef str _MOVE = "device='{}' to arrayhub.adapt, which moves arrays and results"
 cdef str _MOVE_TO_HOST = _MOVE.format("cpu")
-
-
-class Requested(NamedTuple):
-    """A parameter with a request in its annotation."""
-
-    key: str
-    request: object
-    writable: bool
 
 
 cdef class Argument:
@@ -82,17 +73,18 @@ cdef class Adapter:
     cdef readonly list keys
     cdef readonly dict requests
 
-    def __cinit__(self, function, str name, Target target, copy, bint labels, missing, list keys, dict requests):
+    def __cinit__(self, function, str name not None, Target target not None, copy, bint labels, missing,
+                  list keys not None, dict requests not None):
         self.function, self.name, self.target, self.copy, self.labels = function, name, target, copy, labels
         self.missing, self.keys, self.requests = missing, keys, requests
 
-    def call(self, tuple args, dict kwargs):
+    def call(self, tuple args not None, dict kwargs not None):
         """Call the function with converted arguments, and return the converted result."""
         cdef Call call = new_call(self)
         given, keywords = call.convert_arguments(args, kwargs)
         return call.convert_result(self.function(*given, **keywords))
 
-    async def call_coroutine(self, tuple args, dict kwargs):
+    async def call_coroutine(self, tuple args not None, dict kwargs not None):
         """Await the coroutine function with converted arguments, and return the converted result."""
         cdef Call call = new_call(self)
         given, keywords = call.convert_arguments(args, kwargs)

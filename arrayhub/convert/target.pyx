@@ -23,7 +23,7 @@ from arrayhub.convert.functions cimport give_as, import_array
 from arrayhub import transfer
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, name_of_type, show
+from arrayhub._core.errors import PASSES_ON, PlaceError, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import PROTOCOLS
@@ -64,17 +64,13 @@ cdef class ArrayType:
                 self.may_be_sparse)
 
 
-_is_sparse_tensor = lru_cache(maxsize=16)(lambda layout: str(layout).startswith("torch.sparse_"))
-
-
-class PlaceError(BufferError):
-    """Error for memory on another device than the target's."""
+cdef object _is_sparse_tensor = lru_cache(maxsize=16)(lambda layout: str(layout).startswith("torch.sparse_"))
 
 
 cdef class Target:
     """Library, class, device and model that an object is converted to. The .pxd describes the fields."""
 
-    def __init__(self, str library, cls=None, device=None, model=None):
+    def __init__(self, str library not None, cls=None, device=None, model=None):
         self.set_fields(library, cls, device, model, None if model is None else type_row(type(model)))
 
     cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1:
@@ -87,7 +83,7 @@ cdef class Target:
     def convert(
         self,
         obj,
-        str call,
+        str call not None,
         copy=None,
         dtype=None,
         bint labels=False,
@@ -189,7 +185,7 @@ cdef class Target:
             made = sys.modules["xarray"].DataArray(data, dims=asarray(obj).dims if missing is None else None)
         return made.variable if label_kind(type(self.model)) == "dims" else made
 
-    def asarray(self, obj, call, copy=None, dtype=None):
+    def asarray(self, obj, str call not None, copy=None, dtype=None):
         """Return `obj` as a USMArray, NestedArray or SparseArray on the device."""
         if sparse_library(obj) is not None:
             return hooks.sparse.convert_like(call, obj, OWN, self.device, copy, dtype)
@@ -202,7 +198,7 @@ cdef class Target:
         moves = copy is not False or issubclass(type(obj), VALUES)
         return array if self.device is None else self._move(array, call, moves)
 
-    def _cast(self, obj, call, copy, dtype, missing):
+    def _cast(self, obj, str call, copy, dtype, missing):
         """Return `obj`, or a copy of `obj` with other elements. jax narrows elements of 64 bits if x64 is disabled."""
         if missing is not None:
             obj = convert(obj, "numpy", copy=copy, missing=missing)
@@ -226,7 +222,7 @@ cdef class Target:
         own = self.dtype(call)
         return obj if array.dtype == own else cast_checked(array, own, call)
 
-    def dtype(self, call):
+    def dtype(self, str call not None):
         """Return the element type of the model."""
         if self.model is None:
             raise ValueError(
@@ -243,7 +239,7 @@ cdef class Target:
         found: numpy.dtype[Any] = requested_dtype(own)
         return found
 
-    def _move(self, obj, call, allowed, advice="copy=None, which copies"):
+    def _move(self, obj, str call, allowed, str advice="copy=None, which copies"):
         """Return `obj` in the kind of memory of the model. Lists are built there."""
         if type(obj) is numpy.ndarray and self.device == CPU:
             return obj
@@ -275,7 +271,7 @@ _NEEDED = {"cupy": "cuda", "dpnp": "oneapi"}  # libraries without arrays in host
 _FIRST = {"cupy": "cuda:0", "dpnp": "oneapi:0"}  # their devices for models without a device
 
 
-def _check_place(obj, library, call, advice):
+def _check_place(obj, str library, str call, str advice):
     """Raise PlaceError for an array whose memory a library cannot read, because ``copy=None`` does not move arrays."""
     if issubclass(type(obj), VALUES) or library not in _READERS:
         return
@@ -328,7 +324,7 @@ def _ndim(obj):
     return int(ndim)
 
 
-def _check_dimensions(obj, call, library):
+def _check_dimensions(obj, str call, str library):
     if _ndim(obj) == 0:
         raise ValueError(
             f"{call}: the array has 0 dimensions; accepted by {'pyarrow' if library == 'arrow' else library}: 1 or"
@@ -553,6 +549,8 @@ cpdef Target target_like(model, ArrayType found, Descriptor array=None):
 
     `array` is the imported `model`, or None.
     """
+    if found is None:
+        raise TypeError("target_like: found is None; accepted: an ArrayType")
     while found.wraps:
         model = wrappers.inside(model)
         found = array_type(model) or _UNKNOWN
@@ -576,7 +574,7 @@ def _named_library(model):
     return advice
 
 
-def _model_error(call, model, advice=""):
+def _model_error(str call, model, str advice=""):
     role = "the argument" if call == "placement" else "the model"
     return TypeError(
         f"{call}: {role} {show(model)} is of type {name_of_type(type(model))}; accepted: an array of numpy, torch,"
