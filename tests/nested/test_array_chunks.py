@@ -193,10 +193,7 @@ def test_chunks_of_several_types_are_not_exported():
     "chunks",
     [
         [[[1, 2]], [["a"]]],
-        [
-            pa.array([{"a": 1}], pa.struct([pa.field("a", pa.int64(), nullable=nullable)]))
-            for nullable in (False, True)
-        ],
+        [pa.array([{"a": 1}], pa.struct([pa.field("a", pa.int64(), nullable=nullable)])) for nullable in (False, True)],
     ],
     ids=["content", "nullable"],
 )
