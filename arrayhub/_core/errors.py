@@ -4,6 +4,7 @@ import re
 import reprlib
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,7 @@ def locate_refusal(error: BaseException, path: str) -> Any:
     made: Any = form_of(error)
     if not isinstance(made, _Fields):  # an error of a class that a producer derives from TypeError
         return made
-    fields = [X_NAME.sub(path, field) for field in (made.subject, made.reason, made.accepted, made.call)]
+    fields = list(map(partial(X_NAME.sub, path), (made.subject, made.reason, made.accepted, made.call)))
     located: Any = type(made)(*fields)
     if fields[0] == made.subject:  # not yet a path
         located = name_argument(located, path)

@@ -354,8 +354,11 @@ def out_of_range(given, own):
     if wide <= _INTEGERS:
         limits = _limits(own, "iinfo") if wide else None
         return _outside(given, int(limits.min) if limits else 0, int(limits.max) if limits else 1)
-    parts = _parts(given) if kind.kind == "c" else (given,)
-    return next((odd for part in parts if (odd := _not_representable(part, own)) is not None), None)
+    for part in _parts(given) if kind.kind == "c" else (given,):
+        odd = _not_representable(part, own)
+        if odd is not None:
+            return odd
+    return None
 
 
 def _parts(given):
