@@ -145,11 +145,11 @@ def locate_refusal(error: BaseException, path: str) -> Any:
     made: Any = form_of(error)
     if not isinstance(made, _Fields):  # an error of a class that a producer derives from TypeError
         return made
+    # Not a comprehension over `path`: CPython 3.11 leaks `error` if the allocation of the closure's cell fails.
     fields = list(map(partial(X_NAME.sub, path), (made.subject, made.reason, made.accepted, made.call)))
     located: Any = type(made)(*fields)
-    if fields[0] == made.subject:  # not yet a path
-        located = name_argument(located, path)
-    return located
+    has_path = fields[0] != made.subject
+    return located if has_path else name_argument(located, path)
 
 
 def name_argument(error: Any, name: str) -> Any:

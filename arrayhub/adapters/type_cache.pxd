@@ -54,6 +54,7 @@ cdef void register_compute_record(ComputeRecord compute_record)
 cdef unsigned int learn(object cls) except 0
 cdef void write_since(int computed_in, TypeNote* notes, uintptr_t slots, PyTypeObject* cls, unsigned int version,
                       unsigned int facts) noexcept
+cdef unsigned int number_of(list values, dict numbers, object key, object value) except 0
 cpdef int types_generation() noexcept
 
 

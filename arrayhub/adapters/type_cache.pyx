@@ -42,6 +42,16 @@ cdef void write_since(int computed_in, TypeNote* notes, uintptr_t slots, PyTypeO
             write_down(notes, slots, cls, version, facts)
 
 
+cdef unsigned int number_of(list values, dict numbers, object key, object value) except 0:
+    """Return the index of a value in `values`, to which it is appended if `key` is new. Element 0 stands for unknown types."""
+    cdef unsigned int number
+    with cython.critical_section(_lock):
+        number = numbers.setdefault(key, len(values))
+        if number == len(values):
+            values.append(value)
+    return number
+
+
 cpdef int types_generation() noexcept:
     """Return the number of calls of `forget_types`. Upper layers use it to invalidate their own caches of types."""
     return read_int(&_generation)

@@ -7,7 +7,7 @@ import numpy
 cimport numpy as cnp
 
 from arrayhub._core.descriptor cimport Descriptor
-from arrayhub.convert.target cimport ArrayType, Target, array_type, import_or_none, target_like, type_row
+from arrayhub.convert.target cimport ArrayType, Target, array_type, import_or_none, target_like
 
 from arrayhub._core.descriptor import CPU
 from arrayhub._core.errors import PASSES_ON, PlaceError, Refusal, name_of_type, reason_of
@@ -79,20 +79,16 @@ cdef class Adapter:
         self.missing, self.keys, self.requests = missing, keys, requests
 
     def call(self, tuple args not None, dict kwargs not None):
-        """Call the function with converted arguments, and return the converted result."""
+        """Call the function with converted arguments, and return the converted result. `kwargs` is changed."""
         cdef Call call = new_call(self)
-        given, keywords = call.convert_arguments(args, kwargs)
-        return call.convert_result(self.function(*given, **keywords))
+        given = call.convert_arguments(args, kwargs)
+        return call.convert_result(self.function(*given, **kwargs))
 
     async def call_coroutine(self, tuple args not None, dict kwargs not None):
-        """Await the coroutine function with converted arguments, and return the converted result."""
+        """Await the coroutine function with converted arguments, and return the converted result. `kwargs` is changed."""
         cdef Call call = new_call(self)
-        given, keywords = call.convert_arguments(args, kwargs)
-        return call.convert_result(await self.function(*given, **keywords))
-
-    cdef str key_of(self, Py_ssize_t k):
-        """Return the name of the positional argument with index `k`."""
-        return self.keys[k] if k < len(self.keys) else f"argument {k + 1}"
+        given = call.convert_arguments(args, kwargs)
+        return call.convert_result(await self.function(*given, **kwargs))
 
     cdef bint is_own(self, value, ArrayType found, bint writes) except -1:
         """Return whether the function receives an array unchanged."""
@@ -112,7 +108,7 @@ cdef class Adapter:
         """
         subject = f"{self.name}: {key}"
         if not isinstance(error, Refusal):
-            kind = next(iter([kind for kind in _REFUSALS if isinstance(error, kind)]))
+            kind = [kind for kind in _REFUSALS if isinstance(error, kind)][0]
             return kind(f"{subject}: {error}{hint}")
         subject = f"{subject}: {error.subject}" if error.subject else subject
         if hint:
@@ -147,19 +143,18 @@ cdef class Call:
 
     # ----------------------------------------------------------------------------------------------------- arguments
 
-    cdef tuple convert_arguments(self, tuple args, dict kwargs):
-        """Convert the arrays in the arguments. Return the positional and the keyword arguments."""
+    cdef list convert_arguments(self, tuple args, dict keywords):
+        """Return the positional arguments with converted arrays. Convert the arrays in `keywords` in place."""
         cdef Adapter adapter = self.adapter
         cdef list given = list(args), places = [], containers = []
-        cdef dict keywords = dict(kwargs)
         cdef Py_ssize_t k
         if adapter.requests:
             self.convert_requested(given, keywords)
-            return tuple(given), keywords
+            return given
         for k in range(len(args)):
             if type(args[k]) not in _PLAIN:
                 self.classify(k, args[k], places, containers)
-        for key, value in kwargs.items():
+        for key, value in keywords.items():
             if type(value) not in _PLAIN:
                 self.classify(key, value, places, containers)
         items = self.find_items(places, containers)
@@ -168,13 +163,11 @@ cdef class Call:
             set_argument(given, keywords, place, self.convert_argument(argument))
         for place, container, inside in items:
             set_argument(given, keywords, place, self.convert_items(container, inside))
-        return tuple(given), keywords
+        return given
 
     cdef int classify(self, place, value, list places, list containers) except -1:
         """Add an argument to the arrays or to the containers. `place` is its index, or its name for a keyword argument."""
-        cdef ArrayType found = type_row(type(value))
-        if found is None or found.refused:
-            found = array_type(value)
+        cdef ArrayType found = array_type(value)
         if found is not None:
             places.append(place)
             key = self.key_at(place)
@@ -184,12 +177,16 @@ cdef class Call:
         return 0
 
     cdef str key_at(self, place):
-        return place if type(place) is str else self.adapter.key_of(place)
+        """Return the name of an argument. `place` is its index, or its name for a keyword argument."""
+        cdef list keys = self.adapter.keys
+        if type(place) is str:
+            return place
+        return keys[place] if place < len(keys) else f"argument {place + 1}"
 
     cdef list find_items(self, list places, list containers):
         """Return (place, container, arrays) for the containers with arrays, whose arrays are added to `arrays`.
 
-        If there are no arrays, add lists of numbers to the arguments to convert.
+        If the arguments do not contain arrays, add lists of numbers to the arguments to convert.
         """
         cdef list items = []
         for place, container in containers:
@@ -251,7 +248,6 @@ cdef class Call:
         """Convert an argument to the function's library. `value` is the argument, or the array of its request."""
         cdef Adapter adapter = self.adapter
         cdef Target target = adapter.target
-        cdef Descriptor array = None
         given = argument.value
         try:
             if argument.writes:
@@ -260,11 +256,11 @@ cdef class Call:
                 if target.library == "arrow":
                     value = without_index(value)
                 if value is given and argument.type is not _BUILT and not argument.type.wraps and adapter.copy is not True:
-                    array = argument.array = import_or_none(value)
-                made = target.convert_imported(
-                    value, array, target.library, adapter.copy, None, False, adapter.missing, target.device is not None, _MOVE)
+                    argument.array = import_or_none(value)
+                made = target.convert_imported(value, argument.array, target.library, adapter.copy, None, False,
+                                               adapter.missing, target.device is not None, _MOVE)
                 if adapter.copy is not True and target.library in _WITH_READONLY and argument.type.sparse is None:
-                    protect_copy(made, given, array)
+                    protect_copy(made, given, argument.array)
         except _REFUSALS as error:
             hint = adapter.hint_for(error, value, argument.type, argument.writes)
             raise adapter.error_at(error, argument.key, hint) from error
@@ -333,9 +329,7 @@ cdef class Call:
         for made, given in self.pairs:
             if result is made:
                 return given
-        cdef ArrayType found = type_row(type(result))
-        if found is None:
-            found = array_type(result)
+        cdef ArrayType found = array_type(result)
         if found is None and issubclass(type(result), _CONTAINERS):
             return self.convert_results(result)
         if found is None or found.refused:
@@ -424,7 +418,7 @@ cdef int set_argument(list given, dict keywords, place, value) except -1:
 cdef bint is_view(array, given) except -1:
     """Return whether an array has the memory of the object that it was converted from."""
     source = array_of(given)
-    return source is not None and (not source.size or source.ptr == asarray(array).ptr)
+    return source is not None and (not source.size or source.ptr == array.ptr)
 
 
 cdef int protect_copy(made, given, Descriptor array) except -1:

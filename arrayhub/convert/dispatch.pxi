@@ -479,10 +479,8 @@ cdef object wrapper_of(object obj):
     from arrayhub.libraries import wrappers
 
     row = wrappers.known(type(obj))
-    if id(row) not in _numbers:
-        _wrappers.append(row)      # another thread may append the same row
-        _numbers[id(row)] = min([k for k, other in enumerate(_wrappers) if other is row])
-    type_cache.write_since(looked_up_in, type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj), version, _numbers[id(row)])
+    number = type_cache.number_of(_wrappers, _numbers, id(row), row)
+    type_cache.write_since(looked_up_in, type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj), version, number)
     return row
 
 

@@ -3,7 +3,7 @@ from arrayhub.libraries.known cimport Library
 
 
 cdef class ArrayType:
-    """What the type of an array determines."""
+    """Facts about arrays that their type determines."""
     cdef readonly str library      # name that `convert` uses; "numpy" for arrays of unknown libraries
     cdef readonly str owner        # the library whose functions accept the arrays unchanged, or None
     cdef readonly str sparse       # the library of sparse arrays, or None

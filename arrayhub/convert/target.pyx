@@ -7,7 +7,6 @@ from types import ModuleType
 
 import numpy
 
-cimport cython
 from cpython.object cimport PyTypeObject
 
 from arrayhub._core.cpython.type_notes cimport recall
@@ -51,7 +50,7 @@ cdef object _CAPSULE = type(datetime.datetime_CAPI)
 
 
 cdef class ArrayType:
-    """What the type of an array determines."""
+    """Facts about arrays that their type determines."""
 
     def __cinit__(self, library, owner=None, sparse=None, bint wraps=False, bint refused=False, bint host=False,
                   bint has_maker=False, bint may_be_sparse=False):
@@ -436,7 +435,7 @@ cdef list _ON_INSTANCES = [name for row in PROTOCOLS if row.on_instances for nam
 
 # The facts that `type_row` returns, by the number that the type cache stores for a type. 0 is the number of unknown types.
 cdef list _facts = [None]
-cdef object _lock = object()
+cdef dict _numbers = {}      # index in _facts, by the fields
 
 
 cdef ArrayType type_row(type cls):
@@ -446,20 +445,11 @@ cdef ArrayType type_row(type cls):
         return _facts[number]
     cdef unsigned int version = version_tag(<PyTypeObject*> cls)
     cdef int computed_in = types_generation()
-    found = _determine(cls)
-    with cython.critical_section(_lock):
-        known = [k for k in range(1, len(_facts)) if _equal(_facts[k], found)]
-        if not known:
-            _facts.append(found)
-        number = known[0] if known else len(_facts) - 1
+    cdef ArrayType found = _determine(cls)
+    number = type_cache.number_of(_facts, _numbers, None if found is None else found.fields(), found)
     type_cache.write_since(
         computed_in, type_cache.array_types, REMEMBERED_ARRAY_TYPES, <PyTypeObject*> cls, version, number)
     return found
-
-
-cdef bint _equal(ArrayType one, ArrayType other) except -1:
-    """Return whether two types determine the same facts, which are then stored once."""
-    return one is other or one is not None and other is not None and one.fields() == other.fields()
 
 
 cdef ArrayType _determine(type cls):

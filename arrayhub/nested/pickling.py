@@ -190,6 +190,6 @@ def token(x: NestedArray) -> tuple[Any, ...]:
 
 def nbytes(x: NestedArray) -> int:
     """Return the total size of the arrays of a node in bytes. An array that several nodes share is counted once."""
-    sizes: dict[int, int] = {}
-    _change_arrays(_state(x, {}), lambda array: sizes.setdefault(array.ptr, array.nbytes))
-    return sum(sizes.values())
+    arrays: set[tuple[int, int]] = set()
+    _change_arrays(_state(x, {}), lambda array: arrays.add((array.ptr, array.nbytes)))
+    return sum(size for _, size in arrays)

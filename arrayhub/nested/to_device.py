@@ -75,7 +75,7 @@ def child_nodes(node: NestedArray) -> tuple[Any, ...]:
 
 
 def identity(content: Any) -> Any:
-    """Return the content itself, for `rebuild` and `moved`."""
+    """Return the content itself, for `rebuild` and `move_arrays`."""
     return content
 
 

@@ -184,7 +184,7 @@ cdef Import stated_schema(object obj):
         return None
     cdef Import owner = new_import()
     move_schema(owner, capsule, "__arrow_c_schema__()")
-    check_moved_schema(owner)
+    validate_schema(&owner.schema, "ArrowSchema")
     return owner
 
 
@@ -330,7 +330,7 @@ cdef Import import_array(object obj):
     cdef Import owner = new_import()
     move_schema(owner, (<tuple> pair)[0], "__arrow_c_array__()")
     move_array(owner, (<tuple> pair)[1], "__arrow_c_array__()")
-    check_moved_schema(owner)
+    validate_schema(&owner.schema, "ArrowSchema")
     return owner
 
 
@@ -341,7 +341,7 @@ cdef Import import_on_device(object obj):
     cdef Import owner = new_import()
     move_schema(owner, (<tuple> pair)[0], "__arrow_c_device_array__()")
     move_device_array(owner, (<tuple> pair)[1])
-    check_moved_schema(owner)
+    validate_schema(&owner.schema, "ArrowSchema")
     return owner
 
 

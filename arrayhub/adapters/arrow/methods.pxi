@@ -66,8 +66,7 @@ cdef object emit_requested(object node, int what, object requested):
     for streams of device arrays, and for tables (structs that are not nullable), whose columns the consumer casts.
     """
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
-    cdef int nodes = 0
-    check_schema(schema, "requested_schema", 0, &nodes)
+    validate_schema(schema, "requested_schema")
     cdef int form = requested_form(node, schema)
     cdef bint is_table = schema.format[0] == c"+" and schema.format[1] == c"s" and not schema.flags & ARROW_FLAG_NULLABLE
     exported = emit(node, what, form)

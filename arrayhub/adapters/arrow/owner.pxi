@@ -108,10 +108,10 @@ cdef int check_schema(ArrowSchema* schema, str source, int depth, int* nodes) ex
     return 0 if schema.dictionary == NULL else check_schema(schema.dictionary, source, depth + 1, nodes)
 
 
-cdef int check_moved_schema(Import owner) except -1:
-    """Validate the schema of an Import, which releases its structs even after an error."""
+cdef int validate_schema(ArrowSchema* schema, str source) except -1:
+    """Validate a schema and all schemas below it. Errors name `source`."""
     cdef int nodes = 0
-    return check_schema(&owner.schema, "ArrowSchema", 0, &nodes)
+    return check_schema(schema, source, 0, &nodes)
 
 
 cdef int move_schema(Import owner, object capsule, str source) except -1:

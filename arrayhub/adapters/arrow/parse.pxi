@@ -81,7 +81,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
                   bint is_root=False):
     """Build elements `start` to `start + length` of a node: a Descriptor if they are dense, else a Tree.
 
-    The caller must have called `check_schema`.
+    The caller must have called `validate_schema`.
     """
     cdef const Format* row = check_head(schema, array)
     cdef int properties = NODE_KINDS[row.kind].properties

@@ -57,7 +57,7 @@ cdef str name_of_struct(Stream* stream):
 
 
 cdef int read_schema(Stream* stream, ArrowSchema* out) except -1:
-    cdef int code, nodes = 0
+    cdef int code
     if stream.get_schema == NULL or stream.get_next == NULL:
         missing = "get_schema" if stream.get_schema == NULL else "get_next"
         raise interface_error("Arrow", f"{name_of_struct(stream)}.{missing}", None, "a function")
@@ -67,7 +67,7 @@ cdef int read_schema(Stream* stream, ArrowSchema* out) except -1:
     if code != 0:
         out.release = NULL       # the struct is undefined after an error
         raise stream_error(stream, code, "get_schema")
-    return check_schema(out, "ArrowSchema", 0, &nodes)
+    return validate_schema(out, "ArrowSchema")
 
 
 cdef bint read_next(Stream* stream, Import owner) except -1:
