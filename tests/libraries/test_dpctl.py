@@ -468,7 +468,7 @@ def test_a_small_copy_is_made_by_one_kernel(dtype, value):
 OTHER_STEPS = {
     "another shape": lambda out: ah.asarray(np.ones(4, "f4")),
     "a host array above the limit": lambda out: ah.asarray(np.ones((3, 4), "f4")),
-    "host memory that is USM": lambda out: ah.USMArray((3, 4), dtype="f4", buffer="shared"),
+    "host memory that is USM": lambda out: ah.ones((3, 4), "f4", memory="usm_shared"),
     "another queue": lambda out: on_device((3, 4), sycl_queue=dpctl.SyclQueue(property="in_order")),
 }
 
