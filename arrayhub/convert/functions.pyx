@@ -112,7 +112,7 @@ def asarray(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     if misplaced is not NOT_GIVEN:
         raise misplaced_error("asarray", misplaced)
     if missing is not None:
-        obj = without_missing(obj, missing)
+        obj = without_missing(obj, missing, dtype)
     # With `device`, or with copy=True but without `dtype`, `stream` is passed to the copy instead of the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
@@ -127,30 +127,34 @@ def asarray(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     return apply_requests(a, obj, dtype, device, copy, stream)
 
 
-cdef object without_missing(object obj, object missing):
+cdef object without_missing(object obj, object missing, object dtype):
     """Return `obj` with its missing values replaced, for `asarray`."""
     if isinstance(missing, str) and missing == "mask":
         raise ValueError("asarray: missing is 'mask', which makes two arrays; accepted: 'nan' or a value. Call"
                          " arrayhub.as_numpy(x, missing='mask')")
-    return hooks.nested.resolve_missing(obj, missing, False)[0]
+    return hooks.nested.resolve_missing(obj, missing, False, as_dtype(dtype))[0]
 
 
-cdef Descriptor import_or_build(object obj, object stream, bint keeps_lists):
+cdef Descriptor import_or_build(
+        object obj, object stream, bint keeps_lists, object dtype=None, bint *is_built=NULL):
     """Import `obj`, or copy it to a dense array if its data is not dense, such as booleans in bits.
 
     If `keeps_lists` is true, lists of variable length are not copied to a dense array, even if their lengths are equal.
+    The columns of a table are built as elements of `dtype`. `is_built` tells whether the elements were copied here.
     """
     try:
         return import_array(obj, stream)
     except (BufferError, TypeError) as error:
         refusal = error
-    cdef Descriptor a = build_dense(obj, keeps_lists)
+    cdef Descriptor a = build_dense(obj, keeps_lists, dtype)
     if a is None:
         raise refusal
+    if is_built is not NULL:
+        is_built[0] = True
     return order_on_stream(a, stream)
 
 
-cdef Descriptor build_dense(object obj, bint keeps_lists):
+cdef Descriptor build_dense(object obj, bint keeps_lists, object dtype):
     """Copy an object that `import_array` rejects to a dense array, or return None."""
     cdef Descriptor a
     if is_object_array(obj):
@@ -161,7 +165,7 @@ cdef Descriptor build_dense(object obj, bint keeps_lists):
         resolved = resolve_lazy_bits(obj)
         found = None if resolved is None else (import_array(resolved, None), True)
     else:
-        found = hooks.nested.dense_copy(obj, keeps_lists)
+        found = hooks.nested.dense_copy(obj, keeps_lists, as_dtype(dtype))
     if found is None:
         return None
     a = found[0]
@@ -191,13 +195,17 @@ cdef Descriptor import_objects(object obj):
     return a if get_dtype(a).kind in "?biufc" else None
 
 
-cdef Descriptor import_for_dtype(object obj, object dtype, object order, bint keeps_lists):
+cdef Descriptor import_for_dtype(object obj, object dtype, object order, bint keeps_lists, bint *is_built=NULL):
     """Import `obj`, whose elements will be converted to `dtype`. Values are built as elements of this type, if necessary."""
     if issubclass(type(obj), VALUES):
         return import_values(obj, requested_dtype(dtype), order)
     if is_object_array(obj):
         return import_values(values_of(obj), requested_dtype(dtype), order)
-    return import_or_build(obj, order, keeps_lists)
+    return import_or_build(obj, order, keeps_lists, dtype, is_built)
+
+
+cdef object as_dtype(object dtype):
+    return None if dtype is None else requested_dtype(dtype)
 
 
 cdef int refuse_bytes(Descriptor a, object obj, object dtype) except -1:
@@ -717,7 +725,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     copy = check_copy(copy, to.call)
     mask = None
     if missing is not None:
-        obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY)
+        obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY, as_dtype(dtype))
         if copy is False and mask is None:
             copy = None
     changed = change(obj, to, dtype, device)
@@ -734,6 +742,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
 cdef object change(object obj, Library to, object dtype, object device):
     """Return `obj` with elements of `dtype` on `device`, or `obj` itself if nothing changes. `to` is the target or None."""
     cdef Descriptor a = None
+    cdef bint is_built = False
     if dtype is None and device is None:
         return obj
     if to is _TORCH and is_own(obj, _TORCH):
@@ -751,7 +760,10 @@ cdef object change(object obj, Library to, object dtype, object device):
         changed = sparse._change(dtype, device)
         return obj if changed is sparse else changed
     try:
-        a = import_or_build(obj, None, to is _TORCH) if dtype is None else import_for_dtype(obj, dtype, None, to is _TORCH)
+        if dtype is None:
+            a = import_or_build(obj, None, to is _TORCH, None, &is_built)
+        else:
+            a = import_for_dtype(obj, dtype, None, to is _TORCH, &is_built)
     except (BufferError, TypeError) as error:
         refusal = error
     if a is None:
@@ -760,7 +772,7 @@ cdef object change(object obj, Library to, object dtype, object device):
             raise refusal
         return structured._change(dtype, device)
     result = apply_requests(a, obj, dtype, device, None, None)
-    return obj if result is a and not import_copied(a, obj) else result
+    return obj if result is a and not is_built and not import_copied(a, obj) else result
 
 
 @cython.binding(False)
@@ -1095,7 +1107,7 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     emit = plugins.emitter(name)
     take = names.from_dlpack_of(name) if emit is None else None
     if missing is not None:
-        obj = without_missing(obj, missing)
+        obj = without_missing(obj, missing, dtype)
     changed = change(obj, None, dtype, device)
     if changed is not obj or missing is not None and copy is False:
         copy = None

@@ -166,6 +166,8 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     if isinstance(refusal, Refusal) and not _is_about_missing(refusal):
         found = advise(obj, consumer)
         # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
+        if isinstance(refusal, RangeRefusal) and refusal.call:
+            return refusal
         by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
         if found.verdict == CANNOT or not (by_library or isinstance(refusal, RangeRefusal)):
             refusal.call = found.call

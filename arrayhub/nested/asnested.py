@@ -42,7 +42,7 @@ from arrayhub.nested.from_awkward import from_awkward, is_awkward
 from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
-from arrayhub.nested.matrix import from_frame
+from arrayhub.nested.matrix import from_frame, from_record
 from arrayhub.nested.opaque import has_bitmap, is_list_view
 from arrayhub.runtimes.host import is_host_readable
 
@@ -138,18 +138,19 @@ def is_column(obj: Any) -> bool:
     return any(hasattr(type(obj), name) for name in _COLUMNS)
 
 
-def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | None:
+def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[USMArray, bool] | None:
     """Convert a pandas DataFrame, an Arrow object or an awkward array to a dense array. Copy the elements if necessary.
 
     Return the array, and whether it is a copy of columns or chunks. Return None for other objects, and for a single
     column that is not dense, for example because it contains strings, ragged lists or missing values. If `keeps_lists`
-    is true, also return None for lists of variable length whose lengths are equal. Errors of tables name the column.
+    is true, also return None for lists of variable length whose lengths are equal. The columns of a table are cast to
+    `dtype`, if it is given, and to their common type otherwise. Errors of tables name the column.
     """
     if is_frame(obj):
         try:
-            return from_frame(obj), True
+            return from_frame(obj, dtype), True
         except Refusal as error:
-            error.call = _nested_import_of(obj)
+            error.call = error.call or _nested_import_of(obj)
             raise
     if not is_column(obj) and not is_awkward(obj):
         return None
@@ -167,11 +168,11 @@ def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | N
             raise Refusal(name_of_type(type(obj)), reason_of(error), call="x.to_list()") from None
         return None
     try:
-        return column.to_dense(copy=True), True
+        return column.to_dense(copy=True) if dtype is None else from_record(concatenate([column]), dtype), True
     except (BufferError, TypeError, ValueError) as error:
         made = relabel(error, name_of_type(type(obj)))
         if isinstance(made, Refusal):
-            made.call = _nested_import_of(obj)
+            made.call = getattr(error, "call", "") or _nested_import_of(obj)
         raise made from None
 
 

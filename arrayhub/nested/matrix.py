@@ -12,12 +12,12 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, cover_missing, nested_of, unwrap_flat
 
 
-def from_record(node: NestedArray) -> Any:
-    """Copy the fields of a record to the columns of a matrix. The index of a pandas DataFrame is omitted.
+def from_record(node: NestedArray, dtype: Any = None) -> Any:
+    """Copy the fields of a record to the columns of a matrix, as `dtype` if it is given.
 
-    No row of the record may be missing. Errors name the field.
+    The index of a pandas DataFrame is omitted. No row of the record may be missing. Errors name the field.
     """
-    columns = [(name, dense_column(name, field, "to_dense")) for name, field in fields_of(node)]
+    columns = [(name, dense_column(name, field, "to_dense", dtype)) for name, field in fields_of(node)]
     return matrix(columns, len(node), "to_dense")
 
 
@@ -47,8 +47,8 @@ def columns_of_frame(frame: Any) -> list[tuple[Any, Any]]:
     return [(name, frame.iloc[:, k]) for k, name in enumerate(frame.columns)]
 
 
-def from_frame(frame: Any) -> Any:
-    """Return a matrix of the columns of a ``pandas.DataFrame`` without its index. Raises as `from_record` does.
+def from_frame(frame: Any, dtype: Any = None) -> Any:
+    """Return a matrix of the columns of a ``pandas.DataFrame`` without its index, like `from_record`.
     The columns are not imported through Arrow, because pandas' Arrow export converts NaN to null.
     """
     columns = []
@@ -59,12 +59,12 @@ def from_frame(frame: Any) -> Any:
             raise
         except (BufferError, TypeError, ValueError) as error:
             raise _error_of_column(error, "asarray", name) from error
-        columns.append((name, _check_column(name, column, "asarray")))
+        columns.append((name, _check_column(name, column, "asarray", dtype)))
     return matrix(columns, len(frame), "asarray")
 
 
-def dense_column(name: Any, field: Any, call: str) -> Any:
-    """Return a field as a dense array with one number per row, or raise an error that names the field."""
+def dense_column(name: Any, field: Any, call: str, dtype: Any = None) -> Any:
+    """Return a field as a dense array with one number per row, of type `dtype` if it is given. Errors name the field."""
     node = nested_of(field)
     if any(kind_of(chunk).characters for chunk in node.chunks):
         raise _column_error(Refusal, call, name, "elements are strings", "numbers, or times in all columns")
@@ -72,17 +72,17 @@ def dense_column(name: Any, field: Any, call: str) -> Any:
         column = node.to_dense(copy=None)
     except (BufferError, ValueError) as error:
         raise _error_of_column(error, call, name) from None
-    return _check_column(name, column, call)
+    return _check_column(name, column, call, dtype)
 
 
-def _check_column(name: Any, column: Any, call: str) -> Any:
+def _check_column(name: Any, column: Any, call: str, dtype: Any) -> Any:
     if column.ndim != 1:
         raise _column_error(Refusal, call, name, f"rows have shape {column.shape[1:]}", "single numbers")
     if casting.rank(column.dtype) is None and column.dtype.kind not in "mM":
         raise _column_error(
             Refusal, call, name, f"elements are of dtype {column.dtype}", "numbers, or times in all columns"
         )
-    return column
+    return column if dtype is None else casting.cast(column, dtype)
 
 
 def _error_of_column(error: BaseException, call: str, name: Any) -> Exception:
@@ -91,7 +91,7 @@ def _error_of_column(error: BaseException, call: str, name: Any) -> Exception:
     return _column_error(type(made), call, name, *fields)
 
 
-def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepted: str = "") -> Exception:
+def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepted: str = "") -> Any:
     if not issubclass(kind, Refusal):
         return kind(f"{call}: column {show(name)}: {why}")
     return kind(call, f"column {show(name)}: {why}", accepted)
@@ -108,7 +108,9 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
         values = as_numpy(unwrap_flat(nested_of(column)))
         why = why_lost(values, dtype)
         if why:
-            raise _column_error(RangeRefusal, call, name, f"{why}. Cast the column first")
+            refusal = _column_error(RangeRefusal, call, name, why)
+            refusal.call = "" if dtype.kind in "mM" else f"arrayhub.asarray(x, dtype='{dtype}')"
+            raise refusal
         rows[:, k] = values
     return asarray(rows)
 

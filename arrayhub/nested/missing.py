@@ -658,22 +658,23 @@ def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
 # ----------------------------------------------------------------------------------------------------- missing=
 
 
-def resolve_missing(obj: Any, missing: Any, masked: bool) -> tuple[Any, Any]:
+def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> tuple[Any, Any]:
     """Return `obj` as an array without missing values, and its mask for ``missing="mask"``, otherwise None.
 
     Both arrays are USMArrays on the device of `obj`. The first is a NestedArray if it is not dense. The values are
-    shared if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records.
+    shared if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records. The columns
+    of a table are cast to `dtype`, if it is given, and to their common type otherwise.
     """
     if _is_scalar(obj):
         values, mask = resolve_missing(_one_element(obj), missing, masked)
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
-        return _matrix_and_mask(columns_of_frame(obj), len(obj), missing)
+        return _matrix_and_mask(columns_of_frame(obj), len(obj), missing, dtype)
     column = nested_of(import_array(obj, None))
     refuse_storage(obj, column)
     column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
-        return _matrix_and_mask(fields_of(column), len(column), missing)
+        return _matrix_and_mask(fields_of(column), len(column), missing, dtype)
     if _is(missing, "mask"):
         try:
             values, mask = values_and_mask(column, None)
@@ -759,7 +760,7 @@ def _check_labels(missing: Any, labels: list[Any]) -> None:
         raise ValueError(f"missing: the dict names the column {show(key)}; accepted: {', '.join(map(show, labels))}")
 
 
-def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any) -> tuple[Any, Any]:
+def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, dtype: Any) -> tuple[Any, Any]:
     """Return the columns of a table as a matrix, and its mask or None. `missing` may be a dict of values by name."""
     _check_labels(missing, [name for name, _ in columns])
     values, masks = [], []
@@ -769,13 +770,13 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any) 
         try:
             if _is(missing, "mask"):
                 dense, mask = values_and_mask(node, None)
-                values.append((name, dense_column(name, dense, "missing")))
+                values.append((name, dense_column(name, dense, "missing", dtype)))
                 masks.append((name, asarray(mask)))
                 continue
             filled = node if value is None else fill_null(node, _NAN if _is(value, "nan") else value)
         except (BufferError, TypeError, ValueError, OverflowError) as error:
             raise relabel(error, f"missing: column {show(name)}") from None
-        values.append((name, dense_column(name, filled, "missing")))
+        values.append((name, dense_column(name, filled, "missing", dtype)))
     return matrix(values, length, "missing"), matrix(masks, length, "missing") if masks else None
 
 
