@@ -662,8 +662,8 @@ def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> 
     """Return `obj` as an array without missing values, and its mask for ``missing="mask"``, otherwise None.
 
     Both arrays are USMArrays on the device of `obj`. The first is a NestedArray if it is not dense. The values are
-    shared if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records. The columns
-    of a table are cast to `dtype`, if it is given, and to their common type otherwise.
+    shared if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records. Columns of
+    a table are cast to `dtype`, if it is given, and to their common type otherwise.
     """
     if _is_scalar(obj):
         values, mask = resolve_missing(_one_element(obj), missing, masked)
