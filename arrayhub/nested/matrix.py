@@ -64,7 +64,7 @@ def from_frame(frame: Any, dtype: Any = None) -> Any:
 
 
 def dense_column(name: Any, field: Any, call: str, dtype: Any = None) -> Any:
-    """Return a field as a dense array with one number per row, cast to `dtype` if it is given. Errors name the field."""
+    """Return a field as a dense array of one number per row, cast to `dtype` if it is given. Errors name the field."""
     node = nested_of(field)
     if any(kind_of(chunk).characters for chunk in node.chunks):
         raise _column_error(Refusal, call, name, "elements are strings", "numbers, or times in all columns")
