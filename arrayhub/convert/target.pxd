@@ -12,6 +12,7 @@ cdef class ArrayType:
     cdef readonly bint host        # whether the arrays are always in host memory
     cdef readonly bint has_maker            # whether `containers` makes instances of the type
     cdef readonly bint may_be_sparse        # whether some instances are sparse, as torch's tensors
+    cdef bint dense                # whether the arrays are of a library of dense arrays
 
     cdef tuple fields(self)
 
@@ -37,5 +38,6 @@ cdef class Target:
 
 cdef ArrayType type_row(type cls)
 cpdef ArrayType array_type(obj)
+cpdef bint is_dense(obj) except -1
 cdef Descriptor import_or_none(obj)
 cpdef Target target_like(model, ArrayType found, Descriptor array=*)

@@ -29,7 +29,14 @@ from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.casting import cast_checked
 from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
-from arrayhub.convert.functions import asarray, convert, convert_by_emit, narrow_for_jax, protocols_of_type
+from arrayhub.convert.functions import (
+    asarray,
+    convert,
+    convert_by_emit,
+    convert_to_library,
+    narrow_for_jax,
+    protocols_of_type,
+)
 from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_labels, with_names_of
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
@@ -57,6 +64,7 @@ cdef class ArrayType:
         self.library, self.owner, self.sparse = library, owner, sparse
         self.wraps, self.refused, self.host = wraps, refused, host
         self.has_maker, self.may_be_sparse = has_maker, may_be_sparse
+        self.dense = not wraps and (owner in EXPORTERS or owner == OWN)
 
     cdef tuple fields(self):
         return (self.library, self.owner, self.sparse, self.wraps, self.refused, self.host, self.has_maker,
@@ -143,8 +151,10 @@ cdef class Target:
 
     cdef object _export(self, given, Descriptor array, cls, copy, device, missing):
         """Return the result of `convert` for a library, or for a class. `array` is the imported `given`, or None."""
-        if cls is not None or self.exporter is None:
-            return convert(given, cls or self.library, copy=copy, device=device, missing=missing)
+        if cls is not None:
+            return convert(given, cls, copy=copy, device=device, missing=missing)
+        if self.exporter is None:
+            return convert_to_library(given, self.library, copy, None, device, missing, False)
         if array is not None and device is None and missing is None and not array.flags_ & COPIED:
             try:
                 return give_as(array, self.exporter, copy, None, None, None)
@@ -419,6 +429,12 @@ cpdef ArrayType array_type(obj):
     if issubclass(cls, _NO_ARRAYS) or not hasattr(obj, "__dict__"):
         return None
     return _UNKNOWN if any(map(partial(_has, obj), _ON_INSTANCES)) else None
+
+
+cpdef bint is_dense(obj) except -1:
+    """Return whether the type of `obj` is that of a library of dense arrays. Some instances may be sparse or jagged."""
+    cdef ArrayType found = type_row(type(obj))
+    return found is not None and found.dense
 
 
 def _has(obj, attribute):

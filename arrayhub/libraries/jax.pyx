@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import lru_cache
 
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
@@ -18,7 +19,6 @@ from arrayhub._core.descriptor cimport (
     host_readable,
     kDLCPU,
     kDLCUDA,
-    name_of_elements,
     size_of,
 )
 from arrayhub._core.runtime cimport device_name, device_of, order_consumer
@@ -204,6 +204,9 @@ cdef frozenset _ELEMENTS = frozenset((
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
+cdef object _name_of_dtype = lru_cache(maxsize=64)(str)      # NumPy's function takes longer than the other checks
+
+
 def cast_array(array, dtype, /):
     """Return a jax array or a tracer with elements of `dtype`, or the array itself if its elements have this type."""
     import jax
@@ -243,7 +246,7 @@ cdef int check_elements(Descriptor a) except -1:
     """Raise Refusal for an element type that jax does not have, or would narrow."""
     dtype = get_dtype(a)      # TypeError for a type that NumPy and jax do not have
     dlpack.check_types(a)
-    name = name_of_elements(a)
+    name = _name_of_dtype(dtype)
     if name in NARROWED and not has_x64():
         raise Refusal("jax", f"{dtype} requires jax_enable_x64; without it the values would be narrowed to {NARROWED[name]}",
                       "jax.config.update('jax_enable_x64', True), called first")

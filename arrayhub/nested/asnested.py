@@ -23,6 +23,7 @@ from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.convert.target import is_dense
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.libraries.wrappers import unwraps
@@ -109,8 +110,27 @@ def asnested(
     return x if dtype is None and device is None else change(x, dtype, device)
 
 
+def import_dense(obj: Any, copy: bool | None) -> USMArray | None:
+    """Import a numeric array of a library of dense arrays. Return None for other objects."""
+    if not is_dense(obj):
+        return None
+    try:
+        array = asarray(obj, copy=False if copy is VIEW else copy)
+    except (BufferError, TypeError):  # jagged and sparse arrays, and strings
+        return None
+    return array if array.typenum in _NUMBERS and array.ndim else None
+
+
+# NumPy's type numbers of booleans, integers and floating-point numbers
+_NUMBERS = frozenset(np.dtype(code).num for code in "?bhilqBHILQefdFD")
+
+
 def _import_nested(obj: Any, copy: Copy) -> NestedArray:
     copy = check_copy(copy, "asnested")
+    if not copy:
+        dense = import_dense(obj, copy)
+        if dense is not None:
+            return nested_of(dense)
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:
         imported = _by_series(obj, copy)
@@ -124,6 +144,8 @@ def _import_nested(obj: Any, copy: Copy) -> NestedArray:
 
 def name_of(obj: Any) -> Any:
     """Return the name of a NestedArray, a pandas or polars Series, or a pandas Index. Return None for other objects."""
+    if is_dense(obj):
+        return None
     if issubclass(type(obj), NestedArray):
         return column_name(obj)
     name = None

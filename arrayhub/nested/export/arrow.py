@@ -1,17 +1,17 @@
 """Export to pyarrow: `as_arrow`."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
+from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import check_node, emit_with_extensions, obstacle_of, packs_booleans
 from arrayhub.nested.array import (
     NestedArray,
     is_on_host,
 )
 from arrayhub.nested.conform import is_days, with_days, with_seconds
-from arrayhub.nested.export.shared import device_error, export, fresh, is_chunked
+from arrayhub.nested.export.shared import device_error, export, fresh
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,24 +82,36 @@ def as_arrow(
     is_own = isinstance(obj, (pyarrow.Array, pyarrow.ChunkedArray)) and dtype is None and device is None
     if is_own and missing is None and not check_copy(copy, "as_arrow"):
         return obj
-    return export("as_arrow", partial(to_arrow, extension=extension), obj, copy, dtype, device, missing)
+    emit = _with_extensions if extension else to_arrow
+    return export("as_arrow", emit, obj, copy, dtype, device, missing)
 
 
-def to_arrow(array: Any, copied: bool, obj: Any = None, extension: bool = False) -> Any:
+def to_arrow(array: Any, copied: bool, obj: Any = None) -> Any:
     """Return a ``pyarrow.Array`` or ``pyarrow.ChunkedArray``. In copies, ``datetime64[D]`` becomes date32."""
-    pyarrow = needed("pyarrow", "to create its arrays")
     array = with_days(array) if copied else array
-    if is_chunked(array):
-        return chunks_to_arrow(array)
     if not isinstance(array, NestedArray):
-        need_arrow(array, extension)
-    if extension and not isinstance(array, NestedArray):
-        array = _WithExtension(array)
-    elif is_on_host(array):
-        import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
-        return pyarrow.array(array) if import_capsules is None else import_capsules(*array.__arrow_c_array__())
+        need_arrow(array)
+    elif kind_of(array).chunks:
+        return chunks_to_arrow(array)
+    pyarrow = needed("pyarrow", "to create its arrays")
+    if not is_on_host(array):
+        return _from_device(pyarrow, array, array)
+    import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
+    return pyarrow.array(array) if import_capsules is None else import_capsules(*array.__arrow_c_array__())
+
+
+def _with_extensions(array: Any, copied: bool, obj: Any) -> Any:
+    """Return an array like `to_arrow`. A dense array gets Arrow's canonical extension types."""
+    if isinstance(array, NestedArray):
+        return to_arrow(array, copied)
+    array = with_days(array) if copied else array
+    need_arrow(array, True)
+    return _from_device(needed("pyarrow", "to create its arrays"), _WithExtension(array), array)
+
+
+def _from_device(pyarrow: Any, producer: Any, array: Any) -> Any:
     try:
-        return pyarrow.array(array)
+        return pyarrow.array(producer)
     except (pyarrow.ArrowException, KeyError) as error:
         raise device_error(array, "pyarrow") from error
 
@@ -109,7 +121,6 @@ class _WithExtension:
 
     def __init__(self, array: Any) -> None:
         self._array = array
-        self.device = array.device
 
     def __arrow_c_device_array__(self, requested_schema: Any = None, **keywords: Any) -> Any:
         return emit_with_extensions(self._array)
@@ -129,7 +140,7 @@ def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
 
 def need_arrow(array: Any, extension: bool = False, library: str = "arrow") -> None:
     """Raise Refusal if an array cannot be exported to Arrow, or if a strided array would be copied."""
-    why = None if isinstance(array, NestedArray) else obstacle_of(array, extension)
+    why = obstacle_of(array, extension)
     if why is not None:
         tensor = not extension and obstacle_of(array, True) is None
         raise Refusal("Arrow", why, "extension=True" if tensor and library == "arrow" else "")

@@ -16,6 +16,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.functions import asarray
+from arrayhub.convert.target import is_dense
 from arrayhub.libraries.numpy import check as check_numpy
 from arrayhub.nested.array import NestedArray, part, unwrap_flat, with_offsets
 from arrayhub.nested.array import check as check_offsets
@@ -106,7 +107,7 @@ def _of_pandas(pandas: Any, obj: Any) -> Any:
 
 def has_arrow_types(obj: Any) -> bool:
     """Return whether `as_pandas` converts all columns of an object to Arrow types."""
-    return is_column(obj) and not issubclass(type(obj), USMArray) and not arrow_loses_structure(obj)
+    return not is_dense(obj) and is_column(obj) and not arrow_loses_structure(obj)
 
 
 def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:

@@ -83,7 +83,8 @@ def _to_polars(array: Any, copied: bool, obj: Any) -> Any:
     """Return a ``polars.Series`` with the chunks of `array`, or a ``polars.DataFrame`` of records."""
     polars = needed("polars", "to create its arrays")
     array = on_host(with_days(array) if copied else array, "polars")
-    need_arrow(array, library="polars")
+    if not isinstance(array, NestedArray):
+        need_arrow(array, library="polars")
     try:
         series = polars.Series(for_polars(array))
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
@@ -94,8 +95,10 @@ def _to_polars(array: Any, copied: bool, obj: Any) -> Any:
             f"{len(array) - len(series)} of {len(array)} rows were lost in the import of several chunks; pass"
             " copy=True, which concatenates them",
         )
+    if not isinstance(array, NestedArray):
+        return series
     if series.dtype != polars.Struct or series.null_count():
-        return _with_order(polars, series, nested_of(array))
+        return _with_order(polars, series, array)
     frame = series.struct.unnest()
     if polars.Categorical not in frame.dtypes:
         return frame

@@ -11,7 +11,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.convert.names import sparse_library
 from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk, unwrap_flat
-from arrayhub.nested.asnested import asnested
+from arrayhub.nested.asnested import asnested, import_dense
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change
 from arrayhub.runtimes.host import is_packed
@@ -24,9 +24,9 @@ def export(
     call: str, emit: Emit, obj: Any, copy: Copy, dtype: Any = None, device: Any = None, missing: Any = None
 ) -> Any:
     """Import `obj`, and return it as an array of a library. `obj` is imported only once, because it may be a stream."""
-    copy, library = check_copy(copy, call), call.partition("_")[2]
+    copy = check_copy(copy, call)
     if missing is not None:
-        obj, copy = hooks.nested.replace_missing(obj, missing, copy, library)
+        obj, copy = hooks.nested.replace_missing(obj, missing, copy, call.removeprefix("as_"))
     try:
         array = import_array(obj, copy)
         changed = array if dtype is None and device is None else change(nested_of(array), dtype, device)
@@ -42,14 +42,17 @@ def export(
         return emit(import_array(array, True), True, obj)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         if not isinstance(error, TypeError) or sparse_library(obj) is None:
-            raise hooks.advice.complete_refusal(error, obj, library)  # noqa: B904
-    return hooks.sparse.export(obj, library)  # raises the error for libraries without sparse arrays
+            raise hooks.advice.complete_refusal(error, obj, call.removeprefix("as_"))  # noqa: B904
+    return hooks.sparse.export(obj, call.removeprefix("as_"))  # raises the error for libraries without sparse arrays
 
 
 def import_array(obj: Any, copy: Copy) -> Any:
     """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies to one host chunk."""
     if issubclass(type(obj), NestedArray):
         return concatenate([obj]) if copy else obj
+    dense = None if copy else import_dense(obj, copy)
+    if dense is not None:
+        return dense
     return unwrap_flat(asnested(obj, copy=copy))
 
 
