@@ -587,12 +587,17 @@ cdef int check_types(Descriptor a) except -1:
     return check_exportable(a)
 
 
+cdef bint has_native_code(object dtype) except -1:
+    """Return whether a dtype is not in native byte order, and has a DLPack code in native byte order."""
+    row = dtypes.by_dtype(dtype)
+    return not dtype.isnative and row != NULL and row.dlpack.code != dtypes.NO_DLPACK
+
+
 cdef str instead_of(Descriptor a, object dtype):
     """Return a call that converts an array whose dtype does not have a DLPack code to one that has, or to an ndarray."""
     if dtype.kind in "mM":
         return "arrayhub.asarray(x, dtype='int64')"
-    row = dtypes.by_dtype(dtype)
-    if not dtype.isnative and row != NULL and row.dlpack.code != dtypes.NO_DLPACK:
+    if has_native_code(dtype):
         return "arrayhub.asarray(x).native()"
     if dtype.char in "gG":
         return f"arrayhub.asarray(x, dtype='{'float64' if dtype.char == 'g' else 'complex128'}')"
@@ -602,6 +607,8 @@ cdef str instead_of(Descriptor a, object dtype):
 cdef int refuse_export(Descriptor a) except -1:
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         dtype = get_dtype(a)
+        if has_native_code(dtype):
+            raise Refusal("DLPack", f"dtype {dtype!r} is not in native byte order", call=instead_of(a, dtype))
         raise Refusal("DLPack", f"dtype {dtype!r} does not have a code", call=instead_of(a, dtype))
     if a.flags_ & OTHER_CONTEXT:
         raise Refusal(

@@ -115,6 +115,13 @@ cdef class Adapter:
             return type(error)(subject, f"{reason_of(error)}{hint}")
         return type(error)(subject, error.reason, error.accepted, error.call)
 
+    cdef object refuse_copy(self, error):
+        """Return the error of an argument that the function writes to, without a call, which would return a copy."""
+        if not isinstance(error, Refusal):
+            return error
+        accepted = f"writable memory that {self.target.library} can view, because {self.name} writes to this argument"
+        return type(error)(error.subject, error.reason, accepted)
+
     cdef str hint_for(self, error, value, ArrayType found, bint writes):
         """Return the advice to pass an argument to `adapt`, or "" if no argument helps."""
         if writes or found.refused:
@@ -213,9 +220,7 @@ cdef class Call:
         if len(self.arrays) < 2 or not self.has_foreign:
             return 0
         if top > 1:
-            labelled = [
-                (argument.key, argument.value) for argument in self.arrays[:top] if argument.type.owner != own
-            ]
+            labelled = [(argument.key, argument.value, argument.type.owner == own) for argument in self.arrays[:top]]
             check_labels(adapter.name, labelled, own not in NESTING)
         self.target = self.find_target(adapter.target.device is None)
         return 0
@@ -262,8 +267,9 @@ cdef class Call:
                 if adapter.copy is not True and target.library in _WITH_READONLY and argument.type.sparse is None:
                     protect_copy(made, given, argument.array)
         except _REFUSALS as error:
+            refusal = adapter.refuse_copy(error) if argument.writes else error
             hint = adapter.hint_for(error, value, argument.type, argument.writes)
-            raise adapter.error_at(error, argument.key, hint) from error
+            raise adapter.error_at(refusal, argument.key, hint) from error
         cdef bint shares = argument.writes or adapter.copy is not True and adapter.missing is None
         if shares and argument.type is not _BUILT and (value is given or target.library == "arrow"
                                                        or getattr(array_of(given), "dtype", None) == value.dtype):
@@ -393,7 +399,7 @@ cdef class Call:
             result = with_index_columns(result)
             names = get_names(result)
         made = target.convert(result, target.library, copy, labels=labels, move=moves, advice=_MOVE_TO_HOST)
-        if target.library == "pandas":
+        if target.library == "pandas" and label_kind(type(made)) != "index":
             made = with_types_of(made, model)
             if labels and len(made) == len(model) and made.index is not getattr(model, "index", made.index):
                 made.index = model.index

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import name_of_type, root_of
+from arrayhub._core.errors import Refusal, name_of_type, root_of
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree, kind_of
 from arrayhub.array.usm_array import USMArray
@@ -142,7 +142,12 @@ _make_series = partial(_export, "pandas")
 
 def _make_index(obj: Any, options: Options) -> Any:
     made = _export("pandas", obj, options)
-    return made if is_frame(made) else sys.modules["pandas"].Index(made.array, name=made.name, copy=False)
+    if is_frame(made):
+        return made
+    try:
+        return sys.modules["pandas"].Index(made.array, name=made.name, copy=False)
+    except NotImplementedError as error:
+        raise Refusal("pandas.Index", f"elements of {made.dtype} are not supported ({error})") from error
 
 
 def with_arrow_type(made: Any, model: Any) -> Any:
@@ -341,6 +346,8 @@ def class_like(model: Any, has_columns: Callable[[], bool]) -> type | None:
     cls: Any = type(model)
     make = maker_of(cls)
     if make is None or make in _BY_SHAPE or (make in _OF_TABLES and not has_columns()):
+        return None
+    if make is _make_index and has_columns():  # a frame
         return None
     found: type = next(base for base in cls.__mro__ if (root_of(base), base.__name__) in _MAKERS)
     return found

@@ -208,14 +208,16 @@ cdef object as_dtype(object dtype):
     return None if dtype is None else requested_dtype(dtype)
 
 
-cdef int refuse_bytes(Descriptor a, object obj, object dtype) except -1:
-    """Raise TypeError for bytes and untyped buffers with a dtype of several bytes, whose elements would be single bytes."""
-    if a.itemsize_ != 1 or requested_dtype(dtype).itemsize == 1 or not is_untyped(obj):
-        return 0
+def refuse_bytes(obj, dtype, /):
+    """Raise TypeRefusal for bytes and untyped buffers with a dtype of several bytes, whose elements would be single bytes."""
+    if not is_untyped(obj) or requested_dtype(dtype).itemsize == 1:
+        return
     shown = repr(dtype) if type(dtype) is str else repr(requested_dtype(dtype).name)
-    raise TypeError(
-        f"asarray: {name_of_type(type(obj))} consists of bytes without a type, and dtype is {shown}; accepted: types of one"
-        f" byte. Call arrayhub.asarray(x).view({shown}), which reinterprets the bytes"
+    raise TypeRefusal(
+        "dtype",
+        f"{name_of_type(type(obj))} consists of bytes without a type, and dtype is {shown}",
+        "types of one byte",
+        f"arrayhub.asarray(x).view({shown})",
     )
 
 
@@ -223,11 +225,16 @@ cdef bint is_untyped(object obj) except -1:
     cls = type(obj)
     if issubclass(cls, memoryview):
         return obj.format in ("B", "b", "c") and obj.ndim == 1
-    return issubclass(cls, (bytes, bytearray)) or name_of_type(cls) in UNTYPED
+    if issubclass(cls, numpy.generic):      # numpy.bytes_ is text
+        return False
+    return issubclass(cls, (bytes, bytearray)) or any([name_of_type(base) in UNTYPED for base in cls.__mro__])
 
 
 # Types of buffers that contain bytes without a type.
-cdef frozenset UNTYPED = frozenset(("mmap.mmap", "multiprocessing.SharedMemory", "pyarrow.Buffer"))
+cdef frozenset UNTYPED = frozenset((
+    "mmap.mmap", "multiprocessing.SharedMemory", "pyarrow.Buffer", "_io.BytesIO", "_pickle.PickleBuffer", "pickle.PickleBuffer",
+    "dpctl.MemoryUSMDevice", "dpctl.MemoryUSMHost", "dpctl.MemoryUSMShared",
+))
 
 
 cdef Descriptor import_values(object obj, object dtype, object order):
@@ -250,7 +257,7 @@ cdef object apply_requests(Descriptor a, object obj, object dtype, object device
     copy = check_copy(copy, "asarray")
     result = a
     if dtype is not None and not same_dtype(a, dtype):
-        refuse_bytes(a, obj, dtype)
+        refuse_bytes(obj, dtype)
         if device is not None:      # the host casts the elements
             result = transfer.to_host(result, stream=stream)
         result = cast_imported(result, obj, requested_dtype(dtype))
@@ -607,7 +614,10 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     to.load()
     if to is _JAX and issubclass(type(obj), VALUES):
         a = narrow_for_jax(a, to.call)
+        copied = True      # jax shares aligned memory only
     copied = copied or is_built(obj, to)
+    if to is not _NUMPY and not copied and issubclass(type(obj), VALUES):
+        a = transfer.native_anywhere(a)      # a list of arrays may be built in another byte order
     if copied:
         if to.require != NULL:
             to.require()       # first, because the copy may succeed without the library
@@ -724,7 +734,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     """Give an array with other elements or on another device. These changes may copy whatever `copy` says."""
     copy = check_copy(copy, to.call)
     mask = None
-    if missing is not None:
+    if missing is not None and not is_complete(obj, missing):
         obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY, as_dtype(dtype))
         if copy is False and mask is None:
             copy = None
@@ -737,6 +747,15 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     if to is _NUMPY:
         return numpy.ma.MaskedArray(result, numpy_library.emit(transfer.to_host(mask)))
     return result, give_as(mask, to, None if copy is False else copy, None, device, None)
+
+
+cdef bint is_complete(object obj, object missing) except -1:
+    """Return whether `missing` does not change `obj`, a tensor or a jax array, whose libraries do not have missing values."""
+    if not is_own(obj, _TORCH) and not isinstance(obj, sys.modules["jax"].Array if "jax" in sys.modules else ()):
+        return False
+    if isinstance(missing, str) and missing == "nan":
+        return "float" in str(obj.dtype) or "complex" in str(obj.dtype)      # others become float64
+    return isinstance(missing, (bool, int, float, complex))
 
 
 cdef object change(object obj, Library to, object dtype, object device):
@@ -770,6 +789,8 @@ cdef object change(object obj, Library to, object dtype, object device):
         structured = import_structured(obj, None)
         if structured is None:
             raise refusal
+        if issubclass(type(obj), VALUES):
+            return hooks.nested.change(structured, dtype, device, True)
         return structured._change(dtype, device)
     result = apply_requests(a, obj, dtype, device, None, None)
     return obj if result is a and not is_built and not import_copied(a, obj) else result
@@ -1114,9 +1135,10 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     return give_by_name(changed, name, take, emit, copy, allow_readonly)
 
 
-def convert_by_emit(obj, str to, emit, copy):
+def convert_by_emit(obj, str to, emit, copy, dtype=None):
     """Return `obj` as an array of the registered library `to`, which the function `emit` creates from a USMArray."""
-    return give_by_name(obj, to, None, emit, copy, False)
+    changed = change(obj, None, dtype, None)
+    return give_by_name(changed, to, None, emit, copy if changed is obj else None, False)
 
 
 cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly):

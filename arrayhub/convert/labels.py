@@ -163,23 +163,25 @@ _AXES: dict[str, Callable[[Any], list[Any]]] = {
 }
 
 
-def check_labels(call: str, arguments: list[tuple[str, Any]], columns: bool = True) -> None:
+def check_labels(call: str, arguments: list[tuple[str, Any, bool]], columns: bool = True) -> None:
     """Raise ValueError if the labels of two arguments differ along a dimension of equal length.
 
-    `arguments` contains pairs of a name and a value. With ``columns=False``, the names of the columns of tables are not
-    compared, because the function receives them.
+    `arguments` contains a name, a value, and whether the function receives the value unchanged. The labels of two such
+    values are not compared. With ``columns=False``, the names of the columns of tables are not compared, because the
+    function receives them.
     """
     labelled = []
-    for key, obj in arguments:
+    for key, obj, is_own in arguments:
         kind = label_kind(type(obj))
         axes = _AXES[kind](obj) if kind in _AXES else []
         if axes and not columns and kind in TABLES:
             axes[1] = (None, None)
         if axes:
-            labelled.append((key, obj, [(*axis, length) for axis, length in zip(axes, shape_of(obj), strict=True)]))
-    for k, (key, obj, axes) in enumerate(labelled):
-        for other_key, other, other_axes in labelled[:k]:
-            what = _difference(other_axes, axes)
+            lengths = [(*axis, length) for axis, length in zip(axes, shape_of(obj), strict=True)]
+            labelled.append((key, obj, is_own, lengths))
+    for k, (key, obj, is_own, axes) in enumerate(labelled):
+        for other_key, other, is_other_own, other_axes in labelled[:k]:
+            what = "" if is_own and is_other_own else _difference(other_axes, axes)
             if what:
                 raise ValueError(
                     f"{call}: {what} of {other_key} ({name_of_type(type(other))}) and {key}"

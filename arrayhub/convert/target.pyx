@@ -50,6 +50,10 @@ cdef dict EXPORTERS = functions.EXPORTERS
 # Libraries whose arrays are in host memory only.
 cdef tuple _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
 
+# Libraries whose exports convert some of the libraries' own arrays: ndarrays of Python objects become numbers, and tensors
+# of arrow and an Index of pandas become columns.
+cdef tuple _CONVERTS_OWN = ("numpy", "arrow", "pandas")
+
 # Libraries that have only sparse arrays, with the library of dense arrays in the same kind of memory.
 cdef dict _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
 
@@ -115,9 +119,10 @@ cdef class Target:
             return self._convert_sparse(obj, call, copy, dtype, move)
         cdef bint moves = move or copy is True
         given = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
-        if dtype is not None or self.library == "jax":
+        if isinstance(dtype, str) and dtype == "model" or dtype is None and self.library == "jax":
             given = self._cast(given, call, copy, dtype, missing)
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
+            dtype = None      # the export casts to other types, as `convert` does
         if self.device is not None and not self.host_only and not (type(given) is numpy.ndarray and self.device == CPU):
             given = self._move(given, call, moves, advice)
         if self.nests and getattr(cls or type(self.model), "__name__", "") != "Tensor":
@@ -128,17 +133,21 @@ cdef class Target:
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
                 if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):
-                    return with_coords(convert(given, self._inner(), copy=copy, missing=missing), self.model)
-                made = self._wrap(given, copy, missing)
-            elif is_own and missing is None and (self.library != "arrow" if cls is None else issubclass(type(obj), cls)):
-                made = obj      # tensors of arrow become columns
+                    data = convert(given, self._inner(), copy=copy, dtype=dtype, missing=missing)
+                    return with_coords(data, self.model)
+                made = self._wrap(given, copy, dtype, missing)
+            elif is_own and missing is None and dtype is None and (
+                self.library not in _CONVERTS_OWN if cls is None else issubclass(type(obj), cls)
+            ):
+                made = obj
             elif self._takes_model():
-                made = convert_by_emit(given, self.library, plugins.emitter_like(self.library, self.model), copy)
+                emit = plugins.emitter_like(self.library, self.model)
+                made = convert_by_emit(given, self.library, emit, copy, dtype)
             else:
                 to = None
                 if moves and copy is None and (found is None or not found.host or self.library in _NEEDED):
                     to = _FIRST.get(self.library) if self.device is None else self.device
-                made = self._export(given, array if given is obj else None, cls, copy, to, missing)
+                made = self._export(given, array if given is obj and not is_own else None, cls, copy, dtype, to, missing)
         except BufferError:
             if not moves:
                 _check_place(given, self.library, call, advice)
@@ -149,18 +158,19 @@ cdef class Target:
             made = with_names_of(made, obj)
         return with_labels(made, self.model, obj) if labels and self.model is not None else made
 
-    cdef object _export(self, given, Descriptor array, cls, copy, device, missing):
+    cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing):
         """Return the result of `convert` for a library, or for a class. `array` is the imported `given`, or None."""
         if cls is not None:
-            return convert(given, cls, copy=copy, device=device, missing=missing)
+            return convert(given, cls, copy=copy, dtype=dtype, device=device, missing=missing)
         if self.exporter is None:
-            return convert_to_library(given, self.library, copy, None, device, missing, False)
-        if array is not None and device is None and missing is None and not array.flags_ & COPIED:
+            return convert_to_library(given, self.library, copy, dtype, device, missing, False)
+        cdef bint as_it_is = dtype is None and device is None and missing is None
+        if array is not None and as_it_is and not array.flags_ & COPIED:
             try:
                 return give_as(array, self.exporter, copy, None, None, None)
             except (BufferError, OverflowError, TypeError, ValueError):      # `give_as` raises the error, which names `given`
                 pass
-        return give_as(given, self.exporter, copy, None, device, missing)
+        return give_as(given, self.exporter, copy, dtype, device, missing)
 
     cdef bint _takes_model(self) except -1:
         """Return whether a plug-in's function that creates the arrays has a parameter for the model."""
@@ -174,23 +184,25 @@ cdef class Target:
         return self.model_type is not None and self.model_type.owner == self.library
 
     def _convert_sparse(self, obj, str call, copy, dtype, bint move):
-        if isinstance(dtype, str) and dtype == "model":
+        cdef bint checked = isinstance(dtype, str) and dtype == "model"
+        if checked:
             dtype = self.dtype(call)
         cls = self.cls if self.cls is not None else type(self.model)
         device = self.device if move else None
         sparse_class = cls if sparse_library(cls) is not None else None
-        return hooks.sparse.convert_like(call, obj, self.library, self.device, copy, dtype, device, sparse_class)
+        return hooks.sparse.convert_like(call, obj, self.library, self.device, copy, dtype, device, sparse_class,
+                                         checked)
 
     cdef str _inner(self):
         """Return the library of the data of the model, which belongs to xarray."""
         return library_of_type(type(self.model.data)) or "numpy"
 
-    def _wrap(self, obj, copy, missing):
+    def _wrap(self, obj, copy, dtype, missing):
         """Return `obj` as an object of xarray. Its data belongs to the library of the data of the model."""
         library = self._inner()
-        made = convert(obj, "xarray", copy=copy, missing=missing) if library == "numpy" else None
+        made = convert(obj, "xarray", copy=copy, dtype=dtype, missing=missing) if library == "numpy" else None
         if made is None:
-            data = convert(obj, library, copy=copy, missing=missing)
+            data = convert(obj, library, copy=copy, dtype=dtype, missing=missing)
             made = sys.modules["xarray"].DataArray(data, dims=asarray(obj).dims if missing is None else None)
         return made.variable if label_kind(type(self.model)) == "dims" else made
 
@@ -209,12 +221,12 @@ cdef class Target:
 
     def _cast(self, obj, str call, copy, dtype, missing):
         """Return `obj`, or a copy of `obj` with other elements. jax narrows elements of 64 bits if x64 is disabled."""
+        found = array_type(obj)
+        if dtype is None and found is not None and found.owner == "jax":
+            return obj
         if missing is not None:
             obj = convert(obj, "numpy", copy=copy, missing=missing)
         if dtype is None:
-            found = array_type(obj)
-            if found is not None and found.owner == "jax":
-                return obj
             try:
                 array = asarray(obj, copy=copy)
             except (BufferError, TypeError):  # the export raises the error
@@ -424,8 +436,8 @@ cpdef ArrayType array_type(obj):
     cdef ArrayType found = type_row(type(obj))
     cls = type(obj)
     if found is not None:
-        is_number = found.refused and hasattr(cls, "shape") and getattr(obj, "shape", ()) == ()      # with a unit
-        return None if is_number else found
+        has_unit = found.refused and (hasattr(cls, "unit") or hasattr(cls, "units"))
+        return None if has_unit and getattr(obj, "shape", ()) == () else found      # a number with a unit
     if issubclass(cls, _NO_ARRAYS) or not hasattr(obj, "__dict__"):
         return None
     return _UNKNOWN if any(map(partial(_has, obj), _ON_INSTANCES)) else None

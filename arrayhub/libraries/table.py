@@ -111,6 +111,12 @@ def _call_on_dict(obj: Any) -> str:
     return "arrayhub.asnested(x)" if columns else "arrayhub.asnested([x])"
 
 
+def _call_on_h5py(obj: Any) -> str:
+    dtype = getattr(obj, "dtype", None)
+    text = dtype is not None and (np.dtype(dtype).hasobject or np.dtype(dtype).kind in "TU")
+    return "arrayhub.asnested(x[...])" if text else "x[...]"
+
+
 def _call_on_sparse(obj: Any) -> str:
     own = getattr(obj, "format", "coo") in ("coo", "csr", "csc", "bsr")
     return f"arrayhub.assparse({'x' if own else 'x.tocoo()'})"
@@ -464,12 +470,18 @@ TABLE: dict[str, dict[str, Any]] = {
     "dask": dict(
         instead="dask.array.from_array(arrayhub.as_numpy(x))", types={"Array": None}, advice={"Array": "x.compute()"}
     ),
+    "cffi": dict(roots=("_cffi_backend",), resembling=("_CDataBase",), advice={"_CDataBase": "cffi.FFI().buffer(x)"}),
     "gemmi": dict(types={"GridMeta": "array"}),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
+    "h5py": dict(
+        types=dict.fromkeys(["AbstractView", "Dataset"]),
+        advice=dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py),
+    ),
     "marray": dict(
         types={"masked_namespace.<locals>.MArray": None},
         advice={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},
     ),
+    "netCDF4": dict(types={"Variable": None}, advice={"Variable": "x[...]"}),
     "openmm": dict(types={"Quantity": None}, advice={"Quantity": ("x.value_in_unit(x.unit)", _NO_UNIT)}),
     "openvino": dict(
         types={"Constant": ("data", _dtype_of_openvino), "Tensor": ("data", _dtype_of_openvino)},
@@ -490,6 +502,8 @@ TABLE: dict[str, dict[str, Any]] = {
         types=dict.fromkeys(["_spbase", "sparray", "spmatrix"]),
         advice=dict.fromkeys(["_spbase", "sparray", "spmatrix"], _call_on_sparse),  # dok_array is also a dict
     ),
+    # A view of an image does not keep the image alive, and a write to the image may move its memory.
+    "SimpleITK": dict(resembling=("Image",), types={"Image": None}, advice={"Image": "SimpleITK.GetArrayFromImage(x)"}),
     # The pixels belong to a bitmap, a surface or an array, which these objects do not keep alive.
     "skia": dict(
         resembling=("Pixmap", "Surface"),

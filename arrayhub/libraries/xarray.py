@@ -11,9 +11,12 @@ from arrayhub.runtimes.host import is_host_readable
 def as_xarray(obj, copy, **request):
     """Return a DataArray. If `obj` is a DataArray, the result has its coordinates, its name and its attributes."""
     xarray = sys.modules.get("xarray")
-    if xarray is not None and isinstance(obj, xarray.DataArray) and not any(request.values()) and not copy:
+    is_own = xarray is not None and isinstance(obj, xarray.DataArray) and not copy
+    if is_own and not any(request.values()):
         return obj
     array = hooks.functions.asarray(obj, copy=copy, **request)
+    if is_own and _is_unchanged(array, obj):
+        return obj
     try:
         made = emit(array)
     except BufferError:
@@ -21,6 +24,15 @@ def as_xarray(obj, copy, **request):
             raise
         made = emit(array.to_host())
     return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made
+
+
+def _is_unchanged(array, obj):
+    """Return whether an array, which was imported from `obj` with other keywords, has the memory of `obj`."""
+    try:
+        own = hooks.functions.asarray(obj)
+    except (BufferError, TypeError):
+        return False
+    return own.ptr == array.ptr and own.dtype == array.dtype
 
 
 def emit(array):

@@ -163,7 +163,7 @@ class Source:
 def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseException:
     """Return the error of an export of `obj`, with the call that works in its field `call`."""
     refusal: BaseException = form_of(error)
-    if isinstance(refusal, Refusal) and not _is_about_missing(refusal):
+    if isinstance(refusal, Refusal) and not _is_about_request(refusal):
         found = advise(obj, consumer)
         # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
         if isinstance(refusal, RangeRefusal) and refusal.call:
@@ -174,9 +174,12 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     return refusal
 
 
-def _is_about_missing(refusal: Refusal) -> bool:
-    """Return whether a refusal is about the argument ``missing=``, whose value does not fit the elements."""
-    return refusal.subject.partition(":")[0] == "missing" and isinstance(refusal, (TypeRefusal, ValueRefusal))
+def _is_about_request(refusal: Refusal) -> bool:
+    """Return whether a refusal is about `missing`, whose value does not fit, or names a call instead of `dtype`."""
+    argument = refusal.subject.partition(":")[0]
+    if argument == "dtype":
+        return bool(refusal.call)
+    return argument == "missing" and isinstance(refusal, (TypeRefusal, ValueRefusal))
 
 
 def advise(obj: Any, consumer: str, source: Source | None = None) -> Verdict:

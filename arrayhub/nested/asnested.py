@@ -22,7 +22,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
-from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.convert.functions import as_numpy, asarray, refuse_bytes
 from arrayhub.convert.target import is_dense
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
@@ -107,7 +107,14 @@ def asnested(
     if missing is not None:
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub")
     x = _import_nested(obj, copy)
-    return x if dtype is None and device is None else change(x, dtype, device)
+    return x if dtype is None and device is None else change_imported(x, obj, dtype, device)
+
+
+def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> NestedArray:
+    """Return an array that was imported from `obj` with other elements, or on another device. See `change`."""
+    if dtype is not None:
+        refuse_bytes(obj, dtype)
+    return change(x, dtype, device, issubclass(type(obj), VALUES))
 
 
 def import_dense(obj: Any, copy: bool | None) -> USMArray | None:

@@ -32,14 +32,17 @@ from arrayhub.nested.opaque import can_decode, decode, is_list_view, is_run_end
 from arrayhub.nested.to_device import child_nodes, identity, offsets_on_host, rebuild
 
 
-def change(x: NestedArray, dtype: Any, device: Any) -> NestedArray:
-    """Return an array whose numbers have the type `dtype`, on `device`. Return `x` itself if nothing changes."""
+def change(x: NestedArray, dtype: Any, device: Any, built: bool = False) -> NestedArray:
+    """Return an array whose numbers have the type `dtype`, on `device`. Return `x` itself if nothing changes.
+
+    `built` is true for an array that was built from Python values, whose integers must be in the range of `dtype`.
+    """
     if dtype is not None:
-        x = nested_of(_cast(x, requested_dtype(dtype)))
+        x = nested_of(_cast(x, requested_dtype(dtype), built))
     return x if device is None or x.device == Device(device) else x.to_device(device)
 
 
-def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
+def _cast(node: Any, dtype: np.dtype[Any], built: bool = False) -> Any:
     """Cast the numbers of a node at any depth, except the index of a pandas frame. See `change`.
 
     Raise TypeError if the elements are not numbers or times.
@@ -47,14 +50,17 @@ def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
     if not isinstance(node, NestedArray):
         if casting.rank(node.dtype) is None and node.dtype.kind not in "mM":
             raise _cast_error(node.dtype, dtype)
-        return node if satisfies(node.dtype, dtype) else casting.cast(node, dtype)
+        if satisfies(node.dtype, dtype):
+            return node
+        checks = built and node.dtype.kind in "iu" and casting.rank(dtype) is not None
+        return casting.cast_checked(node, dtype, "dtype") if checks else casting.cast(node, dtype)
     if kind_of(node).opaque and can_decode(node):
         node = decode(node, "dtype")
     kind = kind_of(node)
     if kind.packed:
         facts = field_facts(node) | {"validity": node.validity, "bit": node.validity_offset}
         flat = make("flat", len(node), content=unpack_bits(node), **facts)
-        return node if dtype == np.bool_ else _cast(flat, dtype)
+        return node if dtype == np.bool_ else _cast(flat, dtype, built)
     if not (kind.chunks or kind.fields or kind.lists or (kind.numbers and node.meaning is None)):
         raise _cast_error(node.type, dtype)
     if node.extension is not None and not kind.chunks and node.extension[0] != "arrow.fixed_shape_tensor":
@@ -62,7 +68,7 @@ def _cast(node: Any, dtype: np.dtype[Any]) -> Any:
     old = list(node.chunks if kind.chunks else node.children if kind.named else (node.content,))
     skipped = index_columns(node) if kind.fields else []
     names = node.field_names if kind.fields else [None] * len(old)
-    new = [part if name in skipped else _cast(part, dtype) for name, part in zip(names, old, strict=True)]
+    new = [part if name in skipped else _cast(part, dtype, built) for name, part in zip(names, old, strict=True)]
     if all(part is same for part, same in zip(new, old, strict=True)):
         return node
     parts = iter(new)

@@ -13,6 +13,7 @@ from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import Refusal
 from arrayhub._core.hooks import hooks
+from arrayhub.array.casting import cast_checked
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.pictures.picture import TextPicture
@@ -249,10 +250,14 @@ class SparseArray(SparseParts):
         facts: Any = dict(blocksize=self.blocksize, batch_ndim=self.batch_ndim, state=state)
         return type(self)(self.format, self.shape, **parts, **facts)
 
-    def _cast(self, dtype: Any) -> "SparseArray":
-        """Return an array with values of `dtype`, and the same indices."""
+    def _cast(self, dtype: Any, checked: str = "") -> "SparseArray":
+        """Return an array with values of `dtype`, and the same indices.
+
+        With `checked`, which starts error messages, values that `dtype` cannot represent raise an error.
+        """
         data = self.data
-        return self._map(lambda array: asarray(array, dtype=dtype) if array is data else array)
+        cast = cast_checked(data, requested_dtype(dtype), checked) if checked else asarray(data, dtype=dtype)
+        return self._map(lambda array: cast if array is data else array)
 
     # The internal interface, which NestedArray and USMArray implement too.
 

@@ -10,6 +10,7 @@ from arrayhub._core.errors import Refusal, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.functions import as_cupy, as_torch
 from arrayhub.convert.names import OWN, SPARSE, sparse_library
+from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse, change, sparse_or_none
 from arrayhub.sparse.libraries import RULES
@@ -135,13 +136,15 @@ def convert_like(
     dtype: Any = None,
     device: Any = None,
     cls: type | None = None,
+    checked: bool = False,
 ) -> Any:
     """Return the sparse array `obj` as a sparse array of `library`, in the same format.
 
     The target is `device`, or the model's device `where` if `device` is None. `obj` itself is returned if it already
     belongs to the library and is on this device, and neither `dtype` nor a copy is requested.
 
-    The parameters `copy`, `dtype` and `device` are those of `arrayhub.like`. `cls` is the type of the model.
+    The parameters `copy`, `dtype` and `device` are those of `arrayhub.like`. `cls` is the type of the model. If
+    `checked` is true, values that `dtype` cannot represent raise an error.
     """
     own = None if cls is None else sparse_library(cls)
     library = own or _SPARSE_LIBRARY.get(library, library)
@@ -151,8 +154,10 @@ def convert_like(
     if unchanged and (target is None or device_of(obj) == target):
         return obj
     x = assparse(obj, copy=None if copy else copy)
+    if dtype is None and library == "jax" and not has_x64():
+        dtype, checked = NARROWED.get(x.dtype.name), True
     if dtype is not None:
-        x = x._cast(dtype)
+        x = x._cast(dtype, call if checked else "")
     if target is not None and x.device != target:
         if device is None and copy is False:
             raise Refusal(

@@ -125,7 +125,11 @@ REFUSED = {
     "deleted jax array": lambda path: _deleted(pytest.importorskip("jax.numpy").ones(3)),
     "zarr": lambda path: pytest.importorskip("zarr").create_array(str(path / "z"), data=np.arange(4.0)),
     "dask": lambda path: pytest.importorskip("dask.array").ones(3),
+    "dask, 0-d": lambda path: pytest.importorskip("dask.array").ones(3).sum(),
     "h5py": lambda path: pytest.importorskip("h5py").File(path / "a", "w").create_dataset("x", data=ONES),
+    "h5py, 0-d": lambda path: pytest.importorskip("h5py").File(path / "a", "w").create_dataset("x", data=1.0),
+    "jax key": lambda path: pytest.importorskip("jax").random.key(0),
+    "SimpleITK": lambda path: pytest.importorskip("SimpleITK").Image([3, 2], 1),
     "LazyFrame": lambda path: pytest.importorskip("polars").LazyFrame({"a": [1]}),
     "Dataset": lambda path: pytest.importorskip("xarray").Dataset({"a": ("t", [1])}),
     "UMat": lambda path: pytest.importorskip("cv2").UMat(np.ones((2, 2), "u1")),
@@ -489,6 +493,40 @@ def test_copies_that_were_made_for_the_function_are_read_only(name, to):
         with pytest.raises((ValueError, TypeError, BufferError), match="read-only"):
             ah.adapt("numpy")(lambda x, y: np.copyto(y[0], 7))(ONES, [x])
     assert passed("numpy", x, copy=True).flags.writeable
+
+
+@pytest.mark.parametrize("name", ["chunks", "types", "read-only", "reversed", "gradient"])
+def test_refusals_of_out_do_not_name_a_call_that_copies(name):
+    """A write to the copy would be lost."""
+    to, make = {
+        "chunks": ("numpy", lambda: pytest.importorskip("pyarrow").chunked_array([[0.0], [0.0]])),
+        "types": ("numpy", lambda: pytest.importorskip("pandas").DataFrame({"a": [0.0], "b": [0]})),
+        "read-only": ("torch", lambda: np.broadcast_to(0.0, 2)),
+        "reversed": ("torch", lambda: np.zeros(2)[::-1]),
+        "gradient": ("numpy", lambda: pytest.importorskip("torch").zeros(2, requires_grad=True)),
+    }[name]
+    pytest.importorskip(to)
+    with pytest.raises(ah.Refusal, match="because write writes to this argument$") as raised:
+        ah.adapt(to)(_write)(make())
+    assert raised.value.call == "" and raised.value.accepted.startswith("writable memory")
+
+
+def _write(out):
+    out[...] = 1
+
+
+_write.__name__ = "write"
+
+
+@pytest.mark.parametrize("missing", [0, "nan"])
+def test_missing_does_not_change_arrays_of_libraries_without_missing_values(missing):
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    parameter = torch.nn.Parameter(torch.ones(2))
+    assert passed("torch", parameter, missing=missing) is parameter
+    assert ah.as_torch(parameter, missing=missing) is parameter
+    assert ah.as_torch(torch.tensor([1]), missing="nan").dtype == torch.float64
+    total = ah.adapt("jax", missing=missing)(lambda x: (x * x).sum())
+    assert jax.grad(total)(jax.numpy.ones(2)).tolist() == [2, 2]
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "arrayhub", "bytearray", "xarray"])

@@ -248,3 +248,43 @@ def test_arguments_with_equal_or_unrelated_labels_are_accepted():
     assert type(joined) is np.ndarray and joined.tolist() == [1, 2]
     aligned = ah.adapt("pandas")(lambda a, b: a + b)(pd.Series([1, 2], [0, 1]), pd.Series([10, 20], [1, 0]))
     assert aligned.to_dict() == {0: 21, 1: 12}
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "expected"),
+    [
+        ("doubled", lambda x: x * 2, [6, 2, 4]),
+        ("text", lambda x: x.astype(str), ["3", "1", "2"]),
+        ("truth", lambda x: x > 1, [True, False, True]),
+    ],
+)
+def test_results_for_an_index_are_an_index(name, function, expected):
+    index = pd.Index([3, 1, 2], name="n")
+    made = ah.adapt("numpy", labels=True)(function)(index)
+    assert isinstance(made, pd.Index) and made.name == "n" and made.tolist() == expected
+    assert type(ah.adapt("numpy")(function)(index)) is np.ndarray
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_records_for_an_index_are_a_frame(labels):
+    records = np.array([(1, 2.0)], dtype=[("p", "i4"), ("q", "f8")])
+    made = ah.adapt("numpy", labels=labels)(lambda x: records)(pd.Index([3, 1, 2]))
+    assert isinstance(made, pd.DataFrame) and list(made.columns) == ["p", "q"]
+
+
+def test_elements_that_an_index_cannot_hold_raise():
+    with pytest.raises(ah.Refusal, match="the result: pandas.Index: elements of float16"):
+        ah.adapt("numpy", labels=True)(lambda x: x.astype("f2"))(pd.Index([3, 1, 2]))
+
+
+def test_labels_of_a_converted_argument_are_compared_with_an_own_argument():
+    """pandas aligns the index of its own Series, but not the coords of a converted DataArray."""
+    xarray = pytest.importorskip("xarray")
+    add = ah.adapt("pandas")(lambda a, b: a + b)
+    series, array = pd.Series([1.0, 2.0]), xarray.DataArray([1.0, 2.0], dims="x", coords={"x": [1, 0]})
+    with pytest.raises(
+        ValueError, match=r"the labels of dimension 0 of a \(pandas.Series\) and b \(xarray.DataArray\)"
+    ):
+        add(series, array)
+    assert add(series, array.assign_coords(x=[0, 1])).tolist() == [2, 4]
+    assert add(series, series[::-1]).tolist() == [2, 4]

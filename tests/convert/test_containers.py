@@ -124,7 +124,8 @@ def test_columns_of_a_frame_of_one_type_are_shared(cls):
 def test_like_with_a_dtype_keeps_the_names_of_a_frame_of_one_type(cls):
     frame = pd.DataFrame(ONE_TYPE, index=["x", "y"])
     made = ah.like(frame, cls, dtype="f4", copy=True)
-    assert names_of(made) == ["a", "b"] and rows(made) == [[1, 3], [2, 4]]
+    assert names_of(made) == names_of(ah.like(frame, cls))  # tables of pyarrow keep the index as a column
+    assert names_of(made)[:2] == ["a", "b"] and [row[:2] for row in rows(made)] == [[1, 3], [2, 4]]
     if cls is pd.DataFrame:
         assert list(made.index) == ["x", "y"]
 

@@ -1,7 +1,9 @@
 """Test the arguments copy, dtype, device and missing of `asarray`, `convert` and the ``as_*`` functions."""
 
 import inspect
+import io
 import mmap
+import pickle
 from multiprocessing.shared_memory import SharedMemory
 
 import numpy as np
@@ -484,3 +486,72 @@ def test_dtype_of_a_parameter_is_changed_by_torch():
     wide.sum().backward()
     assert wide.dtype == torch.float64 and parameter.grad.tolist() == [1, 1]
     assert ah.as_torch(parameter, dtype=torch.float32, device="cpu") is parameter
+
+
+BUFFERS = {
+    "bytes": lambda: b"\0\0\x80?",
+    "bytearray": lambda: bytearray(b"\0\0\x80?"),
+    "memoryview": lambda: memoryview(b"\0\0\x80?"),
+    "BytesIO": lambda: io.BytesIO(b"\0\0\x80?"),
+    "PickleBuffer": lambda: pickle.PickleBuffer(b"\0\0\x80?"),
+    "pyarrow": lambda: pyarrow.py_buffer(b"\0\0\x80?"),
+}
+
+
+@pytest.mark.parametrize("name", BUFFERS)
+@pytest.mark.parametrize(
+    "function",
+    ["asarray", "asnested", "as_numpy", "as_torch", "as_arrow", "as_polars", "as_pandas", "as_awkward", "like"],
+)
+def test_bytes_are_not_cast_one_by_one(function, name):
+    x = BUFFERS[name]()
+    take = (lambda x, **options: ah.like(x, np.zeros(1), **options)) if function == "like" else getattr(ah, function)
+    with pytest.raises(TypeError, match="bytes without a type") as raised:
+        take(x, dtype="f4")
+    assert eval(raised.value.call, {"arrayhub": ah, "x": x}).tolist() == [1.0]
+    assert ah.as_numpy(take(x, dtype="u1", copy=None)).tolist() == [0, 0, 128, 63]
+
+
+@pytest.mark.parametrize(
+    "function", ["as_numpy", "as_torch", "as_arrow", "as_polars", "as_pandas", "as_awkward", "asnested"]
+)
+def test_python_integers_out_of_the_range_of_dtype_raise(function):
+    take = getattr(ah, function)
+    for values in ([300], [[1], [300, 2]], [{"a": 300}]):
+        if function in ("as_numpy", "as_torch") and values != [300]:
+            continue
+        with pytest.raises(OverflowError, match="300 is out of the range of int8"):
+            take(values, dtype="int8")
+    wrapped = take(np.array([300]), dtype="int8")  # as ndarray.astype does
+    assert ah.as_numpy(wrapped).tolist() == [44]
+
+
+BUILT = {
+    "numbers": [1.5, 2.0],
+    "booleans": [True, False],
+    "number": 1.5,
+    "boolean": True,
+    "other byte order": [np.array([1.0, 2.0], ">f4")],
+    "days": [np.datetime64("2020-01-01")],
+}
+
+
+@pytest.mark.parametrize("name", BUILT)
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax", "arrow", "polars", "pandas", "awkward"])
+def test_lists_and_numbers_are_built_whatever_copy_says(library, name):
+    if (name == "days" and library in ("torch", "jax")) or (np.ndim(BUILT[name]) == 0 and library in NESTED):
+        pytest.skip("the library does not have such arrays")
+    made = [ah.convert(BUILT[name], library, copy=copy) for copy in (False, None, True)]
+    assert len({repr(each).partition(" at 0x")[0] for each in made}) == 1
+
+
+@pytest.mark.parametrize(
+    "library", ["numpy", "torch", "jax", "arrow", "polars", "pandas", "awkward", "xarray", "arrayhub"]
+)
+def test_requests_that_change_nothing_return_the_object(library):
+    if library == "xarray":
+        pytest.importorskip("xarray")
+    own = ah.convert(np.array([1.5, 2.0], "f4"), library, copy=None)
+    for request in ({"dtype": "float32"}, {"device": "cpu"}, {"dtype": "float32", "device": "cpu"}):
+        for copy in (False, None):
+            assert ah.convert(own, library, copy=copy, **request) is own, request

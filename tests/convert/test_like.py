@@ -387,10 +387,69 @@ def test_models_and_arrays_that_are_not_dense():
     assert ah.like(np.arange(2), model).to_pylist() == [0, 1]
     assert ah.like(["u", "v"], model).to_pylist() == ["u", "v"]
     assert ah.like(model, ["x"], copy=None) is not None
-    with pytest.raises(TypeError, match="accepted: dtype=None"):
+    with pytest.raises(TypeError, match="accepted: numbers and times"):
         ah.like(["u", "v"], model, dtype="f4")
 
 
 def test_awkward_array_can_be_a_model():
     awkward = pytest.importorskip("awkward")
     assert type(ah.like(np.arange(3.0), awkward.Array([1.0]))) is awkward.Array
+
+
+def _import(name):
+    return pytest.importorskip("pyarrow" if name == "arrow" else name)
+
+
+MODELS = {
+    "numpy": lambda np: np.zeros(1),
+    "torch": lambda torch: torch.zeros(1),
+    "arrow": lambda pa: pa.array([1]),
+    "polars": lambda pl: pl.Series([1]),
+    "pandas": lambda pd: pd.Series([1]),
+    "awkward": lambda ak: ak.Array([1]),
+    "xarray": lambda xr: xr.DataArray([1]),
+}
+SAMPLES = {
+    "numbers": lambda: np.array([1.5, 2.0]),
+    "text of numbers": lambda: np.array(["1.5", "2"]),
+    "rows": lambda: [[1, 2], [3, 4]],
+    "ragged rows": lambda: [[1], [2, 3]],
+    "lists of a column": lambda: _import("arrow").array([[1, 2], [3, 4]]),
+    "missing": lambda: _import("arrow").array([1, None]),
+    "chunks": lambda: _import("arrow").chunked_array([[1], [2]]),
+    "one chunk": lambda: _import("arrow").chunked_array([[1, 2]]),
+    "table": lambda: _import("pandas").DataFrame({"a": [1, 2], "b": [3.0, 4.0]}),
+    "NaN of pandas": lambda: _import("pandas").Series([1.0, np.nan]),
+    "index": lambda: _import("pandas").Index([1, 2], name="n"),
+    "objects": lambda: np.array([1, 2.5], dtype=object),
+    "mask": lambda: np.ma.array([1.0, 2.0], mask=[False, True]),
+    "gradient": lambda: _import("torch").ones(2, requires_grad=True),
+    "bytes": lambda: b"\0\0\x80?",
+}
+
+
+def outcome(function):
+    """Return the type of the result and its elements, or the type of the error."""
+    try:
+        made = function()
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
+        kinds = (OverflowError, TypeError, ValueError, BufferError)
+        return next(kind for kind in kinds if isinstance(error, kind))
+    if hasattr(made, "is_nested") and made.is_nested:
+        return type(made), made.dtype, [row.tolist() for row in made.unbind()]
+    return type(made), str(getattr(made, "dtype", getattr(made, "type", ""))), repr(made).partition(" at 0x")[0]
+
+
+@pytest.mark.parametrize("library", MODELS)
+@pytest.mark.parametrize("keywords", [{}, {"dtype": "float32"}, {"missing": 0}], ids=str)
+@pytest.mark.parametrize("copy", [False, None, True])
+def test_like_placement_and_convert_give_the_same_object(library, keywords, copy):
+    model = MODELS[library](_import(library))
+    faults = []
+    for name, make in SAMPLES.items():
+        expected = outcome(lambda make=make: ah.convert(make(), library, copy=copy, **keywords))
+        for function in (ah.like, lambda x, model, **options: ah.placement(model).convert(x, **options)):
+            found = outcome(lambda make=make, function=function: function(make(), model, copy=copy, **keywords))
+            if found != expected:
+                faults.append(f"{name}: {found}, and convert gives {expected}")
+    assert not faults, "\n".join(faults)

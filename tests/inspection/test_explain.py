@@ -317,7 +317,7 @@ in: asarray imports numpy.ndarray natively and reports the protocol as array_int
 out:
   numpy  zero-copy"""
     )
-    assert "\n  torch  copy=True: dtype dtype('>i4') does not have a code\n" in text
+    assert "\n  torch  copy=True: dtype dtype('>i4') is not in native byte order\n" in text
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])

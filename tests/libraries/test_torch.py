@@ -149,7 +149,7 @@ def test_requires_grad_is_checked_on_each_import(make):
         (np.arange(6)[::-1], "negative strides are not supported. Call arrayhub.as_torch"),
         (np.arange(6).reshape(2, 3)[:, ::-1], "negative strides"),
         (b"abc", "read-only, and torch does not have.* or allow_readonly=True.*Call arrayhub.as_torch"),
-        (np.zeros(3, ">f8"), "does not have a code"),
+        (np.zeros(3, ">f8"), "is not in native byte order"),
         (np.zeros(3, "g"), "does not have a code"),
         (np.zeros(3, "M8[s]"), "does not have a code"),
         (np.zeros(3, "i4,f4"), "does not have a code"),
@@ -172,7 +172,7 @@ def test_empty_arrays_with_negative_strides_are_exported(shape):
 def test_call_suggested_for_a_type_without_a_dlpack_code_works(dtype):
     x = np.arange(3).astype(dtype)
     for copy in (False,) if dtype in (">i4", ">f8", ">c16") else (False, None, True):
-        with pytest.raises(BufferError, match="does not have a code") as raised:
+        with pytest.raises(BufferError, match="does not have a code|native byte order") as raised:
             ah.as_torch(x, copy=copy)
         tensor = eval(raised.value.call, {"arrayhub": ah, "x": x})
         if x.dtype.kind in "mM":  # times can be missing

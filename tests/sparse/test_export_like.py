@@ -142,3 +142,24 @@ def test_cast_of_padded_arrays_keeps_the_values():
 
     given = sparse.BCOO.fromdense(np.eye(3, dtype="float32"), nse=5)
     assert ah.like(given, ah.SparseArray, dtype="float64").to_dense().tolist() == np.eye(3).tolist()
+
+
+@pytest.mark.parametrize("library", ["scipy", "torch"])
+def test_dtype_model_checks_values(library):
+    """``dtype="model"`` checks values, and other types cast as ``ndarray.astype`` does."""
+    torch = pytest.importorskip("torch") if library == "torch" else None
+    numbers = np.ones((1, 1), "i1")
+    model = scipy.sparse.csr_array(numbers) if torch is None else torch.ones(1, dtype=torch.int8)
+    big = scipy.sparse.csr_array(np.array([[300]]))
+    with pytest.raises(OverflowError, match="300 is out of the range of int8"):
+        ah.like(big, model, dtype="model")
+    assert ah.assparse(ah.like(big, model, dtype="int8")).data.tolist() == [44]
+
+
+def test_sparse_results_for_jax_are_narrowed():
+    jnp = pytest.importorskip("jax.numpy")
+    for numbers, dtype in ((np.eye(2), "float32"), (np.eye(2, dtype="i8"), "int32")):
+        made = ah.adapt("numpy")(lambda x, numbers=numbers: scipy.sparse.coo_array(numbers))(jnp.ones(2))
+        assert made.dtype == dtype and made.todense().tolist() == np.eye(2).tolist()
+    with pytest.raises(OverflowError, match="the result: .* is out of the range of float32"):
+        ah.adapt("numpy")(lambda x: scipy.sparse.coo_array(np.eye(2) * 1e300))(jnp.ones(2))

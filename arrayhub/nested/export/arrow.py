@@ -79,11 +79,12 @@ def as_arrow(
     extension<arrow.bool8>
     """
     pyarrow = needed("pyarrow", "to create its arrays")
-    is_own = isinstance(obj, (pyarrow.Array, pyarrow.ChunkedArray)) and dtype is None and device is None
-    if is_own and missing is None and not check_copy(copy, "as_arrow"):
+    own = (pyarrow.Array, pyarrow.ChunkedArray)
+    is_unchanged = isinstance(obj, own) and dtype is None and device is None and missing is None
+    if is_unchanged and not check_copy(copy, "as_arrow"):
         return obj
     emit = _with_extensions if extension else to_arrow
-    return export("as_arrow", emit, obj, copy, dtype, device, missing)
+    return export("as_arrow", emit, obj, copy, dtype, device, missing, own)
 
 
 def to_arrow(array: Any, copied: bool, obj: Any = None) -> Any:

@@ -82,7 +82,7 @@ def as_pandas(
     name = name_of(obj)
     column = _of_pandas(pandas, obj) if missing is None else None
     if column is not None and (device is None or Device(device) == CPU):
-        column = column if dtype is None else column.astype(requested_dtype(dtype))
+        column = column if dtype is None or _has_dtype(column, dtype) else column.astype(requested_dtype(dtype))
         return column.copy() if check_copy(copy, "as_pandas") else column
     values = obj if missing is None else without_index(obj)
     made = export("as_pandas", _to_pandas, values, copy, dtype, device, missing)
@@ -103,6 +103,12 @@ def _of_pandas(pandas: Any, obj: Any) -> Any:
     if issubclass(cls, (pandas.Index, pandas.api.extensions.ExtensionArray)) and not issubclass(cls, pandas.MultiIndex):
         return pandas.Series(obj, copy=False)
     return None
+
+
+def _has_dtype(column: Any, dtype: Any) -> bool:
+    """Return whether all elements of a Series or a DataFrame have a type."""
+    own = requested_dtype(dtype)
+    return all(found == own for found in (column.dtypes if column.ndim == 2 else (column.dtype,)))
 
 
 def has_arrow_types(obj: Any) -> bool:

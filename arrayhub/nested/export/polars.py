@@ -72,10 +72,11 @@ def as_polars(
     """
     polars = needed("polars", "to create its arrays")
     name = name_of(obj)
-    is_own = isinstance(obj, (polars.Series, polars.DataFrame))
-    if is_own and dtype is None and device is None and missing is None and not check_copy(copy, "as_polars"):
+    own = (polars.Series, polars.DataFrame)
+    is_unchanged = isinstance(obj, own) and dtype is None and device is None and missing is None
+    if is_unchanged and not check_copy(copy, "as_polars"):
         return obj
-    made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device, missing)
+    made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device, missing, own)
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -616,6 +617,68 @@ library(
     distribution=None,
 )
 library("dask", Refused("Array", lambda dask: importing("dask.array").ones(3), "x.compute()", "not computed yet"))
+
+
+def _h5(h5py):
+    file = h5py.File("x", driver="core", backing_store=False, mode="w")
+    return file.create_dataset("a", data=np.arange(6.0))
+
+
+library(
+    "h5py",
+    Refused("Dataset", _h5, "x[...]", "its data is in a file"),
+    Refused(
+        "astype(), fields()", lambda h5py: _h5(h5py).astype("f4"), "x[...]", "each access reads and converts the data"
+    ),
+)
+
+
+def _netcdf(netcdf, numbers=itertools.count()):  # noqa: B008 - files of equal names would be one file
+    file = netcdf.Dataset(f"{next(numbers)}", "w", diskless=True)
+    file.createDimension("d", 3)
+    file.createVariable("a", "f8", ("d",))[:] = [1, 2, 3]
+    return file["a"]
+
+
+library(
+    "netCDF4",
+    Refused(
+        "Variable",
+        _netcdf,
+        "x[...]",
+        "its data is in a file; reading returns a masked array, which is rejected if elements are masked",
+    ),
+)
+
+
+def _sitk(sitk):
+    image = sitk.Image([3, 2], sitk.sitkFloat32)
+    image[0, 0] = 5.0
+    return image
+
+
+library(
+    "SimpleITK",
+    Refused(
+        "Image",
+        _sitk,
+        "SimpleITK.GetArrayFromImage(x)",
+        "its views do not keep it alive, and a write to it may move its memory",
+        lambda x: importing("SimpleITK").GetArrayFromImage(x),
+    ),
+)
+
+library(
+    "cffi",
+    Refused(
+        "arrays, pointers",
+        lambda cffi: cffi.FFI().new("double[3]"),
+        "cffi.FFI().buffer(x)",
+        "without the buffer protocol",
+        lambda x: importing("cffi").FFI().buffer(x),
+    ),
+    in_extra=False,
+)
 
 
 def _zarr_buffers(zarr):
