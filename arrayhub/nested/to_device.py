@@ -17,7 +17,7 @@ from arrayhub.nested.array import (
     bitmap_of,
     check,
     extend_array,
-    field_facts,
+    facts_of,
     is_on_host,
     make,
     part,
@@ -46,23 +46,11 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
     """
     if kind_of(node).chunks:
         return make("chunked", len(node), parts=tuple(map(change, node.chunks)))
-    facts: dict[str, Any] = {
-        "validity": node.validity,
-        "bit": node.validity_offset,
-        "width": node.width,
-        "meaning": node.meaning,
-        "skip": node.run_offset,
-        **field_facts(node),
-    }
-    facts |= {name: getattr(node, name) for name in kind_of(node).structure}
+    facts = facts_of(node)
     if kind_of(node).named:
-        facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
+        facts["parts"] = tuple(map(change, node.children))
     else:
         facts["content"] = change(node.content)
-    if kind_of(node).opaque:
-        facts["buffers"] = node.buffers
-    if kind_of(node).views:
-        facts["parts"] = node.buffers
     return make(node.kind, len(node), **(facts | others))
 
 

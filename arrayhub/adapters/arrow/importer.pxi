@@ -100,17 +100,11 @@ cdef str refusal_of(Tree t):
     return refusal_of_type(type_name(t.meaning)) if has(t, NUMBERS | FOREIGN) else NODE_KINDS[t.kind].refusal.decode()
 
 
-cdef dict _REMEDIES = {
-    "date32": "pass copy=True, which converts to datetime64[D]",
-    "date64": "pass copy=True, which converts to datetime64[ms]",
-    "decimal": "arrayhub.as_arrow(x).cast('float64') rounds them",
-}
-
-
 cdef str refusal_of_type(str name):
     """Return why elements of a type that NumPy does not have are not a dense array."""
-    remedy = _REMEDIES.get(name)
-    return f"has elements of {name}, a type that NumPy does not have" + ("" if remedy is None else f"; {remedy}")
+    unit = {"date32": "D", "date64": "ms"}.get(name)
+    remedy = "" if unit is None else f"; pass copy=True, which converts to datetime64[{unit}]"
+    return f"has elements of {name}, a type that NumPy does not have{remedy}"
 
 
 cdef bint has_nulls(Tree t) except -1:
@@ -323,26 +317,26 @@ cdef int check_pair(object pair, str method) except -1:
     return 0
 
 
-cdef Import import_array(object obj):
-    """Import an object through ``__arrow_c_array__``."""
-    pair = obj.__arrow_c_array__()
-    check_pair(pair, "__arrow_c_array__")
+cdef Import import_pair(object obj, str method, bint on_device):
+    """Import an object through ``__arrow_c_array__`` or ``__arrow_c_device_array__``."""
+    pair = getattr(obj, method)()
+    check_pair(pair, method)
     cdef Import owner = new_import()
-    move_schema(owner, (<tuple> pair)[0], "__arrow_c_array__()")
-    move_array(owner, (<tuple> pair)[1], "__arrow_c_array__()")
+    move_schema(owner, (<tuple> pair)[0], f"{method}()")
+    if on_device:
+        move_device_array(owner, (<tuple> pair)[1])
+    else:
+        move_array(owner, (<tuple> pair)[1], f"{method}()")
     validate_schema(&owner.schema, "ArrowSchema")
     return owner
+
+
+cdef Import import_array(object obj):
+    return import_pair(obj, "__arrow_c_array__", False)
 
 
 cdef Import import_on_device(object obj):
-    """Import an object through ``__arrow_c_device_array__``."""
-    pair = obj.__arrow_c_device_array__()
-    check_pair(pair, "__arrow_c_device_array__")
-    cdef Import owner = new_import()
-    move_schema(owner, (<tuple> pair)[0], "__arrow_c_device_array__()")
-    move_device_array(owner, (<tuple> pair)[1])
-    validate_schema(&owner.schema, "ArrowSchema")
-    return owner
+    return import_pair(obj, "__arrow_c_device_array__", True)
 
 
 cdef Import import_array_first(object obj):
