@@ -4,10 +4,13 @@
 
 - The object is imported as a view. An object that `asnested` copies is represented by an empty array of its type, and
   Python values by the first values.
+- A part of the array without elements is converted, which gives the element type or the error of a conversion.
 - ``Library.check_export`` and the functions ``check`` and ``why_copied`` of the modules in `export` raise or return the
   reason for which the export would fail or copy. The exports use the same functions.
 
-Where a conversion depends on the values, such as on rows of equal lengths, the call works for all values.
+The call is the first one that these functions accept: of the object itself, with the keywords that are missing, of its
+rows, fields or codes, or of the object after a cast by pyarrow. Where a conversion depends on the values, such as on
+rows of equal lengths, the call works for all values.
 """
 
 import re
@@ -408,9 +411,13 @@ def _call_on_numbers(consumer: str, x: str, array: Any, missing: str = "", way: 
     if not _obstacle_to_copy(array, consumer):
         return call_of(consumer, x, missing, way)
     cast = next((name for name in _casts(array.dtype) if not _obstacle_to_copy(_empty(name), consumer)), "")
-    return cast and call_of(
-        consumer, x, f"dtype={cast!r}", missing, "" if _way_to_copy(array, consumer) == "copy=True" else way
-    )
+    moved = "" if _way_to_copy(array, consumer) == "copy=True" else way
+    return cast and call_of(consumer, x, f"dtype={cast!r}", missing, moved)
+
+
+def _missing_keyword(array: Any) -> str:
+    """Return the keyword that replaces missing floats by NaN, and that returns a mask for other elements."""
+    return "missing='nan'" if array.dtype.kind == "f" and array.dtype.itemsize >= 4 else "missing='mask'"
 
 
 # Element types for casts, by the kind of the dtype: without loss if NumPy can cast without loss, else the second row.
@@ -483,11 +490,11 @@ def _find_missing(node: Any) -> tuple[bool, bool]:
     kind = kind_of(node)
     nodes = node.chunks if kind.chunks else () if kind.indices else child_nodes(node)
     below = list(map(_find_missing, nodes))
-    missing = [any(found[0] for found in below), any(found[1] for found in below)]
+    elements, rows = any(found[0] for found in below), any(found[1] for found in below)
     own = not kind.chunks and node.validity is not None and (not node_is_on_host(node) or node.null_count > 0)
-    own |= kind.opaque and not has_bitmap(node) and not is_run_end(node)
-    missing[(kind.lists and not kind.width) or is_list_view(node)] |= own
-    return missing[0], missing[1]
+    own = own or (kind.opaque and not has_bitmap(node) and not is_run_end(node))
+    is_list = (kind.lists and not kind.width) or is_list_view(node)
+    return elements or (own and not is_list), rows or (own and is_list)
 
 
 def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
@@ -548,11 +555,13 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
         return Verdict(consumer, verdict, "arrays need rows of equal lengths")
     is_frame_of_numpy = fields and is_pandas(obj) and obj.ndim == 2  # whose NaN is a value
     if column.missing and not (is_frame_of_numpy and all(isinstance(dtype, np.dtype) for dtype in obj.dtypes)):
-        is_float = array.dtype.kind == "f" and array.dtype.itemsize >= 4
-        nan = is_float and not (fields and _obstacle_to_copy(_empty("f8"), consumer))  # integer columns become float64
-        call = _call_on_numbers(consumer, "x", array, "missing='nan'" if nan else "missing='mask'")
-        if consumer == "numpy" and kind_of(node).numbers and _is_on_host(node) and not source.copied and not is_float:
-            call = call_of(consumer, "x", "missing='mask'")  # which shares the elements
+        missing = _missing_keyword(array)
+        if fields and _obstacle_to_copy(_empty("f8"), consumer):  # missing='nan' converts integers to float64
+            missing = "missing='mask'"
+        call = _call_on_numbers(consumer, "x", array, missing)
+        shared = consumer == "numpy" and kind_of(node).numbers and _is_on_host(node) and not source.copied
+        if shared and missing == "missing='mask'":
+            call = call_of(consumer, "x", missing)
         return Verdict(consumer, CANNOT, "elements are missing", call)
     view, change = attempt(node.to_dense)
     if view is not None and not source.copied:
@@ -603,28 +612,28 @@ def _call_on_parts(node: Any, consumer: str, column: _Column, x: str) -> str:
 
     `x` is an expression for the node.
     """
-    array, missing = column.array, "missing='mask'" if column.missing else ""
+    array = column.array
     if column.lists:
         if column.lists > 1 or not column.suits(consumer) or column.leaf.meaning is not None:
             return ""
         if column.missing_rows:
             x = f"{x}.fill_null([])"
-            if consumer == "torch" and not missing and not column.rows and not _obstacle_to_copy(array, consumer):
+            is_jagged = consumer == "torch" and not column.missing and not column.rows
+            if is_jagged and not _obstacle_to_copy(array, consumer):
                 return call_of(consumer, x, "copy=True")
-        if missing and array is not None and array.dtype.kind == "f" and array.dtype.itemsize >= 4:
-            missing = "missing='nan'"
         call = call_of(consumer, "row", "copy=True")
-        call = call if array is None else _call_on_numbers(consumer, "row", array, missing)
+        if array is not None:
+            call = _call_on_numbers(consumer, "row", array, _missing_keyword(array) if column.missing else "")
         return call and f"[{call} for row in {x}]"
     if kind_of(column.leaf).fields:
         return _call_by_field(node, consumer, x)
-    if kind_of(column.leaf).indices and missing:
+    if kind_of(column.leaf).indices and column.missing:
         codes = "arrayhub.as_arrow(x, copy=True).indices.cast('int32')"  # the codes of polars are unsigned
         return call_of(consumer, codes, "missing=-1", "copy=True")
     if kind_of(column.leaf).indices:
         return _call_on_numbers(consumer, f"{x}.indices", node.chunks[0].indices)
     target, dtype = next((cast for text, cast in _ARROW_CASTS.items() if str(node.meaning).startswith(text)), ("", ""))
-    missing = "missing='nan'" if missing and dtype == "f8" else missing
+    missing = _missing_keyword(_empty(dtype)) if dtype and column.missing else ""
     return dtype and _call_on_numbers(consumer, f"arrayhub.as_arrow(x).cast({target!r})", _empty(dtype), missing)
 
 

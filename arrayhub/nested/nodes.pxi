@@ -87,11 +87,7 @@ cdef extern from *:
 
 def nested_of(node):
     """Return a NestedArray unchanged, and a USMArray of one or more dimensions as a flat node."""
-    return root_of_node(checked_node(node))
-
-
-cdef inline Tree root_of_node(object node):
-    return <Tree> node if isinstance(node, Tree) else flat(node)
+    return <Tree> node if isinstance(checked_node(node), Tree) else flat(node)
 
 
 cdef object checked_node(object node):

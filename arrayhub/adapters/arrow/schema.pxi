@@ -418,17 +418,12 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis
     return new_schema(out, letter_of(a), name, metadata, 0, False)
 
 
-cdef bytes column_name_of(Tree t):
-    """Return the name of a column, encoded for Arrow's schema."""
-    name = (<Tree> t.parts[0]).name if has(t, CHUNKS) else t.name
-    return b"" if name is None else str(name).encode("utf-8", "replace")
-
-
 cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     cdef Descriptor a
     cdef list order
     if isinstance(node, Tree):
-        return fill_schema(out, node, column_name_of(<Tree> node))
+        name = (<Tree> (<Tree> node).parts[0]).name if has(<Tree> node, CHUNKS) else (<Tree> node).name
+        return fill_schema(out, node, b"" if name is None else str(name).encode("utf-8", "replace"))
     a = <Descriptor> node
     if a.nd_ == 1 or not form & TENSOR:
         return fill_typed_schema(out, a, b"", None, form & BOOL8)
