@@ -301,12 +301,11 @@ cdef unsigned int interfaces_of(object cls) except? 0:
     return found
 
 
-cdef Import import_pair(object obj, str method, bint on_device):
-    """Import an object through ``__arrow_c_array__`` or ``__arrow_c_device_array__``."""
+cdef Import import_pair(object pair, str source, bint on_device):
+    """Import the capsules that the method `source` returned."""
     cdef ArrowArray* array
     cdef ArrowDeviceArray* device_array
     cdef Import owner = new_import()
-    pair, source = getattr(obj, method)(), f"{method}()"
     if type(pair) is not tuple or len(<tuple> pair) != 2:
         raise interface_error("Arrow", source, pair, "a pair of capsules: the schema and the array")
     move_schema(owner, (<tuple> pair)[0], source)
@@ -326,11 +325,11 @@ cdef Import import_pair(object obj, str method, bint on_device):
 
 
 cdef Import import_array(object obj):
-    return import_pair(obj, "__arrow_c_array__", False)
+    return import_pair(obj.__arrow_c_array__(), "__arrow_c_array__()", False)
 
 
 cdef Import import_on_device(object obj):
-    return import_pair(obj, "__arrow_c_device_array__", True)
+    return import_pair(obj.__arrow_c_device_array__(), "__arrow_c_device_array__()", True)
 
 
 cdef Import import_array_first(object obj):
