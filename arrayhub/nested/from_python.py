@@ -295,6 +295,7 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     if any(isinstance(row, np.ma.MaskedArray) for row in arrays):
         present = [row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in present]  # None where masked
     alike = _are_alike(present)
+    content: Any
     if alike:
         content = asarray(np.ascontiguousarray(np.concatenate(present)))
     else:

@@ -217,9 +217,11 @@ def facts_of(Tree t not None):
     """Return the arguments of `make`, except the kind and the length, that make the same node. Defaults are omitted."""
     if has(t, CHUNKS):
         return {"parts": t.parts}
-    facts = {"content": t.content, "offsets": t.offsets, "indices": t.indices, "validity": t.validity, "bit": t.bit or None,
-             "buffers": t.buffers, "parts": t.parts, "names": t.names, "width": t.width if has(t, WIDTH) else None, "skip": t.skip or None,
-             "meaning": t.meaning, **field_facts(t)}
+    facts = {
+        "content": t.content, "offsets": t.offsets, "indices": t.indices, "validity": t.validity, "bit": t.bit or None,
+        "buffers": t.buffers, "parts": t.parts, "names": t.names, "width": t.width if has(t, WIDTH) else None,
+        "skip": t.skip or None, "meaning": t.meaning, **field_facts(t),
+    }
     return {name: fact for name, fact in facts.items() if fact is not None}
 
 
