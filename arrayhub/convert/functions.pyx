@@ -736,7 +736,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     mask = None
     if missing is not None and not is_complete(obj, missing):
         obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY, as_dtype(dtype))
-        if copy is False and mask is None:
+        if copy is False and (mask is None or dtype is not None):
             copy = None
     changed = change(obj, to, dtype, device)
     if changed is not obj and not (copy is True and isinstance(changed, (Descriptor, Tree)) and not stays(changed, to)):

@@ -4,19 +4,21 @@
 
 - The object is imported as a view. An object that `asnested` copies is represented by an empty array of its type, and
   Python values by the first values.
+- A part of the array without elements is converted, which gives the element type or the error of a conversion.
 - ``Library.check_export`` and the functions ``check`` and ``why_copied`` of the modules in `export` raise or return the
   reason for which the export would fail or copy. The exports use the same functions.
 
-Where a conversion depends on the values, such as on rows of equal lengths, the call works for all values.
+The call is the first one that these functions accept: of the object itself, with the keywords that are missing, of its
+rows, fields or codes, or of the object after a cast by pyarrow. Where a conversion depends on the values, such as on
+rows of equal lengths, the call works for all values.
 """
 
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,26 +45,24 @@ from arrayhub.convert.functions import (
     VALUES,
     asarray,
     is_array_of,
-    narrow_for_jax,
 )
-from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.names import sparse_library
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
 from arrayhub.inspection.unread import import_unread
-from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values, sample_rows
+from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, sample_rows
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
-from arrayhub.nested import matrix
-from arrayhub.nested.array import NestedArray
+from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
-from arrayhub.nested.conform import is_days
+from arrayhub.nested.conform import element_type, is_days
 from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
+from arrayhub.nested.missing import without_validity
 from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
-from arrayhub.nested.to_device import child_nodes, offsets_on_host
+from arrayhub.nested.to_device import child_nodes
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
@@ -75,33 +75,15 @@ _ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
 _MODULES = {"arrow": "pyarrow", "pydata_sparse": "sparse"}  # libraries whose name in `convert` is not their module's
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """An object as `advise` and `explain` see it.
+class Source(NamedTuple):
+    """An object as `advise` and `explain` see it."""
 
-    Attributes
-    ----------
-    array : USMArray, NestedArray, SparseArray or None
-        A view of the object, or if `copied` is not "", an array of the same type. None if no function imports the
-        object.
-    copied : str
-        Why the import copies the object, or "".
-    refusal : Exception or None
-        The error of `asarray` or `assparse`, if it rejects the object.
-    length : int or None
-        Number of elements of an object that `asnested` copies.
-    own : bool
-        Whether the object is the array.
-    kind : str
-        "values", "stream", "sparse" or "".
-    """
-
-    array: Any
-    copied: str = ""
-    refusal: BaseException | None = None
-    length: int | None = None
-    own: bool = False
-    kind: str = ""
+    array: Any  # a view of the object, or if `copied`, an array of the same type. None if no function imports it
+    copied: str = ""  # why the import copies the object, or ""
+    refusal: BaseException | None = None  # the error of `asarray` or `assparse`, if it rejects the object
+    length: int | None = None  # number of elements of an object that `asnested` copies
+    own: bool = False  # whether the object is the array
+    kind: str = ""  # "values", "stream", "sparse" or ""
 
     @property
     def is_sparse(self) -> bool:
@@ -120,9 +102,9 @@ class Source:
         if isinstance(x, NestedArray):
             if self.kind == "values":
                 return "nested values, which are copied"
-            if self.copied:
-                return f"{self.length} * {str(x.type).partition(' * ')[2]}, which is copied"
             of_all = x.type if self.length is None else f"{self.length} * {str(x.type).partition(' * ')[2]}"
+            if self.copied:
+                return f"{of_all}, which is copied"
             chunks = f", in {len(x.chunks)} chunks" if kind_of(x).chunks else ""
             return f"{of_all}, {x.access}, on {x.device}{chunks}"
         return f"a value, which NumPy converts to {x.dtype}" if self.copied else "no array"
@@ -163,23 +145,22 @@ class Source:
 def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseException:
     """Return the error of an export of `obj`, with the call that works in its field `call`."""
     refusal: BaseException = form_of(error)
-    if isinstance(refusal, Refusal) and not _is_about_request(refusal):
-        found = advise(obj, consumer)
-        # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
-        if isinstance(refusal, RangeRefusal) and refusal.call:
-            return refusal
-        by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
-        if found.verdict == CANNOT or not (by_library or isinstance(refusal, RangeRefusal)):
-            refusal.call = found.call
+    if not isinstance(refusal, Refusal) or _is_complete(refusal):
+        return refusal
+    found = advise(obj, consumer)
+    # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
+    by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
+    if found.verdict == CANNOT or not (by_library or isinstance(refusal, RangeRefusal)):
+        refusal.call = found.call
     return refusal
 
 
-def _is_about_request(refusal: Refusal) -> bool:
-    """Return whether a refusal is about `missing`, whose value does not fit, or names a call instead of `dtype`."""
+def _is_complete(refusal: Refusal) -> bool:
+    """Return whether a refusal depends on values and names its call, or is about the argument `dtype` or `missing`."""
     argument = refusal.subject.partition(":")[0]
-    if argument == "dtype":
-        return bool(refusal.call)
-    return argument == "missing" and isinstance(refusal, (TypeRefusal, ValueRefusal))
+    if argument == "missing" and isinstance(refusal, (TypeRefusal, ValueRefusal)):
+        return True
+    return bool(refusal.call) and (argument == "dtype" or isinstance(refusal, RangeRefusal))
 
 
 def advise(obj: Any, consumer: str, source: Source | None = None) -> Verdict:
@@ -206,9 +187,9 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     source = import_source(obj) if source is None else source
     array = source.array
     if (array is None or consumer in NESTING) and is_frame(obj) and not obj.columns.is_unique:
-        renamed = "x.set_axis(range(x.shape[1]), axis=1)"
         found = _advise(obj.set_axis(range(obj.shape[1]), axis=1), consumer, None)
-        return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), re.sub(r"\bx\b", renamed, found.call))
+        call = _replace_x(found.call, "x.set_axis(range(x.shape[1]), axis=1)")
+        return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), call)
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
@@ -224,10 +205,14 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
 
 
 def call_of(consumer: str, x: str = "x", *arguments: str) -> str:
-    """Return the call that exports `x` to a library."""
+    """Return the call that exports `x` to a library. Arguments that are "" are left out."""
     if consumer in (*CONSUMERS, *NESTING, "scipy"):
-        return f"arrayhub.as_{consumer}({', '.join((x, *arguments))})"
-    return f"arrayhub.convert({', '.join((x, repr(consumer), *arguments))})"
+        return f"arrayhub.as_{consumer}({', '.join(filter(None, (x, *arguments)))})"
+    return f"arrayhub.convert({', '.join(filter(None, (x, repr(consumer), *arguments)))})"
+
+
+def _replace_x(call: str, expression: str) -> str:
+    return re.sub(r"\bx\b", expression, call)
 
 
 def _absence(consumer: str) -> str:
@@ -275,71 +260,60 @@ def _import_source(obj: Any) -> Source:
     if attempt(unread, obj)[0]:
         array = attempt(import_unread, obj)[0]
         return Source(array, kind="stream" if array is None else "")
-    if issubclass(cls, VALUES):
-        return _source_of_value(obj)
     sparse, error = try_call(sparse_or_none, obj)
     if sparse is not None or (error is not None and (sparse_library(obj) or root_of(cls) == "onedal")):
         return Source(sparse, refusal=error, kind="sparse")
-    if issubclass(cls, dict):
-        node = attempt(_first_rows, obj)[0]
-        error = try_call(asarray, obj)[1]
-        why = "" if node is None else "asnested makes a table of the columns of a dict"
-        return Source(node, why, error, None, kind="values")
-    array, error = try_call(asarray, obj)
+    values = issubclass(cls, (*VALUES, dict))
+    array, error = try_call(_array_like_value if issubclass(cls, VALUES) else asarray, obj)
     if array is not None:
-        return Source(array)
+        why = f"a value of type {cls.__name__} cannot be viewed: asarray copies it through NumPy"
+        return Source(array, why if values else "")
     if is_pandas(obj) and len(obj) > 2 * LOOKED_AT:
         rows = sample_rows(obj)
         source = _import_source(rows)
-        return source if isinstance(source.array, USMArray) else replace(source, length=len(obj))
-    node, refused = try_call(asnested, obj, copy=VIEW)
+        return source if isinstance(source.array, USMArray) else source._replace(length=len(obj))
+    node, refused = (None, None) if values else try_call(asnested, obj, copy=VIEW)
     if node is not None:
         return Source(node, refusal=error)
-    node = attempt(_first_copied, obj)[0]
+    node, failed = try_call(_copy_first, obj)
+    if values and isinstance(failed, Refusal) and failed.call:
+        error = failed
     if not isinstance(node, NestedArray):
         return Source(None, refusal=error)
+    if values:
+        return Source(node, "asnested copies the values", error, len(obj), kind="values")
     length = len(node) if is_arrow_scalar(cls) else attempt(len, obj)[0]
     return Source(node, _reason(refused), error, length)
 
 
-def _first_copied(obj: Any) -> Any:
+def _array_like_value(obj: Any) -> Any:
+    """Return an array of the type to which NumPy converts a value."""
+    dtype, refusal = attempt(dtype_of_value, obj)
+    if refusal:
+        raise Refusal("asarray", refusal)
+    return asarray(np.zeros((0,) * _depth(obj), dtype))
+
+
+def _copy_first(obj: Any) -> Any:
     """Return a copy of the first elements of an object that `asnested` copies. Elements of ndarrays are not read."""
-    if is_arrow_scalar(type(obj)):
+    cls = type(obj)
+    if issubclass(cls, dict):
+        return asnested({name: column[:LOOKED_AT] for name, column in obj.items()})
+    if issubclass(cls, np.ndarray):
+        if wrappers.refuses_protocols(cls):  # such as a Quantity
+            return None
+        is_read = obj.dtype.hasobject or issubclass(cls, np.ma.MaskedArray)
+        return asnested(obj[:LOOKED_AT] if is_read else np.empty((0,) * obj.ndim, obj.dtype))
+    if is_arrow_scalar(cls):
         return asnested(obj)
-    if wrappers.refuses_protocols(type(obj)) and issubclass(type(obj), np.ndarray):  # such as a Quantity
-        return None
-    if issubclass(type(obj), np.ndarray):
-        masked = issubclass(type(obj), np.ma.MaskedArray)
-        return asnested(obj[:LOOKED_AT] if obj.dtype.hasobject or masked else np.empty((0,) * obj.ndim, obj.dtype))
-    if not is_awkward(obj) and not is_pandas(obj) and not hasattr(type(obj), "__arrow_array__"):
-        return None
-    return asnested(_first_of(obj))
+    if issubclass(cls, (list, tuple)) or is_awkward(obj) or is_pandas(obj) or hasattr(cls, "__arrow_array__"):
+        return asnested(_first_of(obj))
+    return None
 
 
 def _first_of(obj: Any) -> Any:
     """Return the first elements or rows of an object."""
     return getattr(obj, "iloc", obj)[:LOOKED_AT]
-
-
-def _first_rows(columns: dict[Any, Any]) -> Any:
-    return asnested({name: column[:LOOKED_AT] for name, column in columns.items()})
-
-
-def _source_of_value(obj: Any) -> Source:
-    why = f"a value of type {type(obj).__name__} cannot be viewed: asarray copies it through NumPy"
-    dtype, refusal = attempt(dtype_of_value, obj)
-    if not refusal:
-        shape = () if not isinstance(obj, (list, tuple, range)) else (0,) * _depth(obj)
-        array = attempt(asarray, np.zeros(shape, dtype))[0]
-        if array is not None:
-            return Source(array, why)
-    first = obj[:LOOKED_AT] if issubclass(type(obj), (list, tuple)) else obj
-    node, refused = try_call(asnested, first) if issubclass(type(obj), (list, tuple)) else (None, None)
-    error = Refusal("asarray", refusal) if refusal else try_call(asarray, first)[1]
-    error = refused if getattr(refused, "call", "") else error
-    if node is None:
-        return Source(None, refusal=error)
-    return Source(node, "values do not have memory to view, so asnested copies them", error, len(obj), kind="values")
 
 
 def _as_nested(obj: Any, source: Source) -> Source:
@@ -353,7 +327,7 @@ def _as_nested(obj: Any, source: Source) -> Source:
     node, why = attempt(asnested, first, copy=VIEW)
     if node is None and (has_text or has_fields):
         node = attempt(asnested, empty)[0]
-    return source if not isinstance(node, NestedArray) else replace(source, array=node, copied=copied or why)
+    return source if not isinstance(node, NestedArray) else source._replace(array=node, copied=copied or why)
 
 
 def _depth(values: Any) -> int:
@@ -368,22 +342,17 @@ def _is_returned_unchanged(obj: Any, consumer: str) -> bool:
     return is_array_of(obj, consumer) or (consumer == "scipy" and sparse_library(obj) == "scipy")
 
 
-# ------------------------------------------------------------------------------------------------- dense to libraries
+# ----------------------------------------------------------------------------------------- to libraries of dense arrays
 
 
 def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") -> Verdict:
     """Return the verdict of a library of dense arrays on a dense array, which is a fresh copy if `copied` is given."""
-    row = _ROWS[consumer]
     values = issubclass(type(obj), VALUES) and x == "x"  # values are built without copy=True
     narrow = NARROWED.get(array.dtype.name) if values and consumer == "jax" and not has_x64() else None
     if narrow is not None:
-        lost = find_obstacle(narrow_for_jax, asarray(np.array(first_values(obj), array.dtype)), "as_jax")
-        if lost:
-            wide = "complex64" if array.dtype.kind == "c" else "float32"
-            return Verdict(consumer, CANNOT, lost, call_of(consumer, x, f"dtype={wide!r}"))
         array = asarray(np.empty(array.shape, narrow))
         copied = f"{copied}; numbers that {narrow} cannot hold are refused"
-    why = copied or find_obstacle(row.check_export, array, False)
+    why = copied or find_obstacle(_ROWS[consumer].check_export, array, False)
     if not why:
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer, x))
     obstacle = _obstacle_to_move(array)
@@ -392,14 +361,14 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
     obstacle = _obstacle_to_copy(array, consumer)
     if not obstacle:
         way = "copy=True" if isinstance(obj, NestedArray) else _way_to_copy(array, consumer)
-        return Verdict(consumer, COPY, why, call_of(consumer, x, *() if values else (way,)))
+        return Verdict(consumer, COPY, why, call_of(consumer, x, "" if values else way))
+    call = ""
     if array.dtype.names is not None and array.ndim == 1:
         records = x if issubclass(type(obj), np.ndarray) else f"arrayhub.as_numpy({x})"
-        fields = [_Facts(dtype=array.dtype[name]) for name in array.dtype.names]
-        call = _call_by_field(fields, array.dtype.names, consumer, f"arrayhub.asnested({records})")
-        if call:
-            return Verdict(consumer, CANNOT, obstacle, call)
-    call = call_with_dtype(array, consumer, x, *_mask_of_nat(array.dtype))
+        made = attempt(asnested, np.empty(0, array.dtype))[0]
+        call = "" if made is None else _call_by_field(made, consumer, f"arrayhub.asnested({records})")
+    missing = "missing='mask'" if array.dtype.kind in "mM" else ""  # integers would not show which times are NaT
+    call = call or _call_on_numbers(consumer, x, array, missing, _way_to_copy(array, consumer))
     if not call and array.dtype.kind in "SUTOV" and not issubclass(type(obj), USMArray):
         call = "" if find_obstacle(asnested, np.empty((0,) * array.ndim, array.dtype)) else "arrayhub.asnested(x)"
     return Verdict(consumer, CANNOT, obstacle, call)
@@ -413,13 +382,8 @@ def _way_to_copy(array: Any, consumer: str) -> str:
     return f"device={'cpu' if row.reads_host else f'{row.device_type}:0'!r}"
 
 
-def _mask_of_nat(dtype: Any) -> tuple[str, ...]:
-    """Return the argument without which integers would not show which times are NaT."""
-    return ("missing='mask'",) if dtype.kind in "mM" else ()
-
-
 def _obstacle_to_copy(array: Any, consumer: str) -> str:
-    """Return why a library also rejects a copy of an array, or ""."""
+    """Return why a library of dense arrays also rejects a copy of an array, or ""."""
     return find_obstacle(_ROWS[consumer].check_export, _type_of_copy(array), True)
 
 
@@ -436,134 +400,136 @@ def _type_of_copy(array: Any) -> Any:
     """Return an array with the element type of a copy of `array`, which is in native byte order."""
     if array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative:
         return array
-    return asarray(np.empty(0, array.dtype.newbyteorder("=")))
+    return _empty(array.dtype.newbyteorder("="))
 
 
-def call_with_dtype(array: Any, consumer: str, x: str, *arguments: str) -> str:
-    """Return the call that casts the elements to a type that a library supports, or "" without one."""
+def _empty(dtype: Any) -> Any:
+    return asarray(np.empty(0, dtype))
+
+
+def _call_on_numbers(consumer: str, x: str, array: Any, missing: str = "", way: str = "copy=True") -> str:
+    """Return the call that exports a copy of an array, or casts it to a type that the library supports, or "".
+
+    `missing` is the keyword for missing elements, or "". `way` is the keyword that requests the copy.
+    """
     if find_obstacle(getattr, array, "byte_strides"):  # elements of less than a byte, which are packed
         return ""
-    for name in _casts(array):
-        if not _obstacle_to_copy(asarray(np.empty(0, name)), consumer):
-            way = _way_to_copy(array, consumer)
-            moved = (way,) if way != "copy=True" and "copy=True" not in arguments else ()
-            return call_of(consumer, x, f"dtype={name!r}", *arguments, *moved)
-    return ""
+    if not _obstacle_to_copy(array, consumer):
+        return call_of(consumer, x, missing, way)
+    cast = next((name for name in _casts(array.dtype) if not _obstacle_to_copy(_empty(name), consumer)), "")
+    moved = "" if _way_to_copy(array, consumer) == "copy=True" else way
+    return cast and call_of(consumer, x, f"dtype={cast!r}", missing, moved)
 
 
-def _casts(array: Any) -> Iterator[str]:
-    """Yield the element types to which an array can be cast: without loss if possible, and narrower ones last."""
-    dtype = array.dtype
+def _missing_keyword(array: Any) -> str:
+    """Return the keyword that replaces missing floats by NaN, and that returns a mask for other elements."""
+    return "missing='nan'" if array.dtype.kind == "f" and array.dtype.itemsize >= 4 else "missing='mask'"
+
+
+# Element types for casts, by the kind of the dtype: without loss if NumPy can cast without loss, else the second row.
+_LOSSLESS = ("uint8", "int8", "float32", "complex64", "float64", "complex128", "int64", "uint64")
+_TIMES = {kind: [f"{kind}8[{unit}]" for unit in ("s", "ms", "us", "ns")] for kind in "mM"}
+_LOSSY = {
+    **dict.fromkeys("mM", ("int64",)),
+    "i": ("int32",),
+    "u": ("uint32",),
+    "f": ("float64", "float32"),
+    "c": ("complex128", "complex64"),
+}
+
+
+def _casts(dtype: Any) -> Iterator[str]:
+    """Yield the element types to which numbers or times can be cast."""
     if str(dtype).endswith("complex32"):  # NumPy does not have this type
         yield "complex64"
-        return
-    if dtype.kind in "mM":
-        times = [f"{dtype.kind}8[{unit}]" for unit in ("s", "ms", "us", "ns")]
-        yield from (name for name in times if np.can_cast(dtype, name) and dtype != np.dtype(name))
-        yield "int64"
-        return
-    if dtype.kind not in "iufcV" or dtype.names is not None:
-        return
-    small = ("uint8", "int8") if dtype.name.startswith("uint") else ("int8", "uint8")
-    for name in (*small, "float32", "complex64", "float64", "complex128", "int64", "uint64"):
-        if np.can_cast(dtype, name) and dtype != np.dtype(name):
-            yield name
-    narrow = {"i": ("int32",), "u": ("uint32",), "f": ("float64", "float32"), "c": ("complex128", "complex64")}
-    yield from narrow.get(dtype.kind, ())
+    elif dtype.kind in "iufcVmM" and dtype.names is None:
+        yield from (n for n in _TIMES.get(dtype.kind, _LOSSLESS) if np.can_cast(dtype, n) and dtype != np.dtype(n))
+        yield from _LOSSY.get(dtype.kind, ())
 
 
-def _call_by_field(fields: list[Any], names: tuple[str, ...], consumer: str, x: str) -> str:
-    """Return the call that converts each field of the records `x`, or "" if a field cannot be converted."""
-    missing = any(facts.missing for facts in fields)
-    numbers = [facts.dtype.newbyteorder("=") for facts in fields if facts.leaf == "numbers" and not facts.lists]
-    strings = [facts for facts in fields if facts.leaf == "strings" and not facts.lists]
-    texts = strings if consumer == "numpy" and not missing else []
-    if len(numbers) + len(texts) < len(fields) or any(dtype.kind not in "biufcmM" for dtype in numbers):
-        return ""
-    if len(set(names)) < len(names):
-        return ""
-    arguments = ("missing='mask'", "copy=True") if missing else ("copy=True",)
-    call = call_of(consumer, "column", *arguments)
-    if any(_obstacle_to_copy(asarray(np.empty(0, dtype)), consumer) for dtype in numbers):
-        common = _common_type(numbers)
-        call = "" if common is None else call_with_dtype(asarray(np.empty(0, common)), consumer, "column", *arguments)
-    return call and f"{{key: {call} for key, column in {x}.fields.items()}}"
+# ----------------------------------------------------------------------------- nested data to libraries of dense arrays
 
 
-# ------------------------------------------------------------------------------------------------ nested to libraries
+class _Column(NamedTuple):
+    """A node as libraries of dense arrays receive it."""
+
+    array: Any  # the type of a copy of the innermost elements, a matrix for records; None if they are not numbers
+    why: str  # why the innermost elements are not numbers, or ""
+    leaf: Any  # the node of the innermost elements, or the node itself without lists of variable lengths
+    lists: int  # levels of lists of variable lengths
+    rows: bool  # whether there are also rows of a fixed length
+    missing: bool  # whether elements may be missing
+    missing_rows: bool  # whether lists of variable lengths may be missing
+
+    @property
+    def is_missing(self) -> bool:
+        return self.missing or self.missing_rows
+
+    def suits(self, consumer: str) -> bool:
+        """Return whether the innermost elements are numbers, or for NumPy, strings."""
+        return self.array is not None or (consumer == "numpy" and kind_of(self.leaf).utf8 and not self.rows)
 
 
-@dataclass(slots=True)
-class _Facts:
-    """Contents of a node, for libraries of dense arrays."""
+def _column_of(node: Any) -> _Column:
+    """Describe a node by its kinds and bitmaps, and by the conversion of a part without elements."""
+    leaf = below = nested_of(node).chunks[0]
+    lists, rows = 0, False
+    while kind_of(below).lists or is_list_view(below):
+        varies = not kind_of(below).width
+        below = nested_of(child_nodes(below)[0]).chunks[0]
+        lists, rows = lists + varies, rows or not varies
+        leaf = below if varies else leaf
+    array, why = attempt(_make_dense, part(leaf, 0, 0))
+    if lists and kind_of(leaf).fields:
+        array, why = None, "the rows consist of records"
+    return _Column(array, why, leaf, lists, rows, *_find_missing(node))
 
-    leaf: str = "numbers"  # or "strings", "bytes", "records", "categories", "decimals", "zoned", "other"
-    dtype: Any = None  # of numbers
-    array: Any = None  # the numbers
-    lists: int = 0  # levels of lists of variable lengths
-    rows: int = 0  # levels of rows of a fixed length
-    missing: bool = False  # whether elements may be missing
-    missing_rows: bool = False  # whether lists may be missing
-    change: str = ""  # how a copy differs
+
+def _make_dense(node: Any) -> Any:
+    return nested_of(without_validity(node)).to_dense(copy=None)
 
 
-def _facts_of(node: Any) -> _Facts:
-    """Describe a node by its kinds and bitmaps, without reading its elements."""
-    if isinstance(node, USMArray):
-        return _Facts(dtype=node.dtype, array=node, rows=node.ndim - 1)
-    kind, meaning = kind_of(node), str(node.meaning or "")
-    if kind.chunks:
-        each = [_facts_of(chunk) for chunk in node.chunks]
-        facts = each[0]
-        facts.missing = any(other.missing for other in each)
-        facts.missing_rows = any(other.missing_rows for other in each)
-        if len([chunk for chunk in node.chunks if len(chunk)]) > 1:
-            facts.change = " and ".join(filter(None, ("concatenates its chunks", facts.change)))
-        return facts
-    missing = node.validity is not None and (not node_is_on_host(node) or node.null_count > 0)
-    if kind.lists or is_list_view(node):
-        facts = _facts_of(child_nodes(node)[0])
-        if kind.width:
-            facts.rows, facts.missing = facts.rows + 1, facts.missing | missing
-        else:
-            facts.lists, facts.missing_rows = facts.lists + 1, facts.missing_rows | missing
-        facts.change = "converts its list views" if kind.opaque else facts.change
-        facts.leaf = "other" if kind.lists and meaning else facts.leaf  # a map
-        return facts
-    if is_run_end(node):
-        facts = _facts_of(node.children[1])
-        facts.change = "repeats the element of each run"
-        facts.leaf = facts.leaf if facts.leaf == "numbers" else "other"
-        return facts
-    if kind.fields:
-        return _Facts("records", missing=missing or any(_facts_of(field).missing for field in node.children))
-    if kind.packed:
-        return _Facts(dtype=np.dtype(bool), missing=missing, change="unpacks its bits")
-    if not kind.numbers:
-        leaf = "strings" if kind.utf8 else "bytes" if kind.characters else "categories" if kind.indices else "other"
-        missing |= kind.opaque and not has_bitmap(node)
-        return _Facts("decimals" if kind.opaque and meaning.startswith("d:") else leaf, missing=missing)
-    facts = _facts_of(node.content)
-    facts.missing = missing
-    if meaning == "tdD":
-        facts.dtype, facts.array, facts.change = np.dtype("M8[D]"), None, "converts its dates"
-    elif meaning and meaning != "tdm":
-        facts.leaf = {"ts": "zoned", "tt": "integers"}.get(meaning[:2], "other")
-    return facts
+def _find_missing(node: Any) -> tuple[bool, bool]:
+    """Return whether elements, and whether lists of variable lengths, may be missing. Elements are not read."""
+    if not isinstance(node, NestedArray):
+        return False, False
+    kind = kind_of(node)
+    nodes = node.chunks if kind.chunks else () if kind.indices else child_nodes(node)
+    below = list(map(_find_missing, nodes))
+    elements, rows = any(found[0] for found in below), any(found[1] for found in below)
+    own = not kind.chunks and node.validity is not None and (not node_is_on_host(node) or node.null_count > 0)
+    own = own or (kind.opaque and not has_bitmap(node) and not is_run_end(node))
+    is_list = (kind.lists and not kind.width) or is_list_view(node)
+    return elements or (own and not is_list), rows or (own and is_list)
 
 
 def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     """Return the verdict of a library of dense arrays on nested data."""
-    facts = _facts_of(source.array)
-    found = _of_facts(obj, source, consumer, facts)
-    if found.verdict == CANNOT and not found.call:
-        found = Verdict(consumer, CANNOT, found.reason, _call_without_library(obj))
-    device = source.array.device
-    on_device = facts.leaf == "numbers" and not facts.lists and facts.array is not None  # neither bits nor dates
-    if device.type == "cpu" or on_device:
+    node, column = source.array, _column_of(source.array)
+    own = issubclass(type(obj), NestedArray)
+    if source.kind == "values" and (
+        kind_of(column.leaf).fields or (column.array is not None and column.array.dtype.kind in "mM")
+    ):  # lists of records and of times, and dicts, which only asnested imports
+        imported, other = "arrayhub.asnested(x)", node
+        if issubclass(type(obj), dict):  # NumPy makes a matrix of records of Arrow
+            copied = find_obstacle(get_rules("arrow").check, node, False, None) and "copy=True"
+            imported, other = call_of("arrow", "x", copied), None
+        call = _of_node(other, Source(node), consumer).call
+        if "to_list" in call:
+            call = "arrayhub.asnested(x)"
+        call = call if "asnested" in call else _replace_x(call, imported)
+        return Verdict(consumer, CANNOT, source.reason, call)
+    found = _of_column(obj, source, consumer, column)
+    if found.verdict in (CANNOT, NOT_TRIED) and not found.call:
+        x = "arrayhub.asnested(x, copy=True)" if len(node.chunks) > 1 else "x" if own else "arrayhub.asnested(x)"
+        call = _call_on_parts(node, consumer, column, x) or _call_without_library(obj)
+        found = Verdict(consumer, found.verdict, found.reason, call)
+    shared = not column.lists and (kind_of(node).numbers or kind_of(node).width)
+    if node.device.type == "cpu" or shared:
         return found
-    call = re.sub(r"\bx\b", "arrayhub.asnested(x, copy=True)", found.call)
-    return Verdict(consumer, CANNOT, f"the memory is on {device}, and only NestedArrays are exported from there", call)
+    call = _replace_x(found.call, "arrayhub.asnested(x, copy=True)")
+    why = f"the memory is on {node.device}, and only NestedArrays are exported from there"
+    return Verdict(consumer, CANNOT, why, call)
 
 
 def _call_without_library(obj: Any, x: str = "x") -> str:
@@ -571,183 +537,126 @@ def _call_without_library(obj: Any, x: str = "x") -> str:
     return "x.to_list()" if issubclass(type(obj), NestedArray) else f"arrayhub.asnested({x})"
 
 
-def _of_facts(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict:
-    node = source.array
-    own = issubclass(type(obj), NestedArray)
-    x = "arrayhub.asnested(x, copy=True)" if len(node.chunks) > 1 else "x" if own else "arrayhub.asnested(x)"
-    if is_pandas(obj) and facts.leaf == "numbers" and node.extension is not None:  # such as periods, which are numbers
-        facts.leaf = "other"
-    if source.kind == "values" and (facts.leaf == "records" or (facts.dtype is not None and facts.dtype.kind in "mM")):
-        if issubclass(type(obj), dict):
-            found = _of_records(None, Source(node), consumer, "arrayhub.asnested(x)")
-            copied = ("copy=True",) if find_obstacle(get_rules("arrow").check, node, False, None) else ()
-            nested = "asnested" in found.call
-            call = found.call if nested else re.sub(r"\bx\b", call_of("arrow", "x", *copied), found.call)
-            return Verdict(consumer, CANNOT, source.reason, call)
-        found = advise(node, consumer, Source(node, own=True))  # lists of these elements are imported by asnested only
-        call = "" if "to_list" in found.call else re.sub(r"\bx\b", "arrayhub.asnested(x)", found.call)
-        return Verdict(consumer, CANNOT, source.reason, call)
-    if facts.leaf == "records" and not facts.lists:
-        return _of_records(obj, source, consumer, x)
-    if facts.leaf == "strings" and not facts.lists and not facts.rows and consumer == "numpy":
+def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verdict:
+    """Return the verdict on nested data that is converted as a whole: to one array, or to a jagged tensor."""
+    node, array, own = source.array, column.array, issubclass(type(obj), NestedArray)
+    fields = kind_of(column.leaf).fields
+    if not column.lists and array is None and column.suits(consumer):
         why = "strings become NumPy's StringDType, which stores them in its own arena"
         return Verdict(consumer, COPY, why, call_of(consumer, "x", "copy=True"))
-    if facts.leaf == "numbers" and not facts.lists:
-        return _of_numbers(obj, source, consumer, facts)
-    if facts.lists and (
-        facts.leaf == "numbers" or (facts.leaf == "strings" and not facts.rows and consumer == "numpy")
-    ):
-        return _of_lists(obj, source, consumer, facts, x)
-    why = f"elements are {_WORDS.get(facts.leaf, str(node.type).partition(' * ')[2])}"
-    call = _call_for_leaf(node, consumer, facts, x) if not facts.lists and not facts.rows else ""
-    return Verdict(consumer, CANNOT, why, call)
-
-
-_WORDS = {
-    "bytes": "byte strings",
-    "categories": "categories",
-    "decimals": "decimals, which NumPy cannot represent",
-    "integers": "times of day, which NumPy does not have",
-    "strings": "strings",
-    "zoned": "times with a time zone, which NumPy does not have",
-}
-
-
-def _call_for_leaf(node: Any, consumer: str, facts: _Facts, x: str) -> str:
-    """Return the call that converts elements that are not numbers to numbers, or ""."""
-    if facts.leaf == "categories":
-        if facts.missing:
-            codes = "arrayhub.as_arrow(x, copy=True).indices.cast('int32')"  # the codes of polars are unsigned
-            return call_of(consumer, codes, "missing=-1", "copy=True")
-        return _call_on_numbers(consumer, node.chunks[0].indices, False, f"{x}.indices")
-    if facts.leaf in ("decimals", "zoned", "integers"):
-        casts = {"decimals": ("float64", "f8"), "zoned": ("timestamp[us]", "M8[us]")}
-        size = 8 if facts.dtype is None else facts.dtype.itemsize
-        target, dtype = casts.get(facts.leaf, (f"int{8 * size}", f"i{size}"))
-        cast = f"arrayhub.as_arrow(x).cast({target!r})"
-        return _call_on_numbers(consumer, asarray(np.empty(0, np.dtype(dtype))), facts.missing, cast)
-    return ""
-
-
-def _call_on_numbers(consumer: str, array: Any, missing: bool, x: str, nan: bool = True) -> str:
-    """Return the call that exports a column of numbers, with a mask or NaN for missing elements, or ""."""
-    arguments = []
-    if missing:
-        is_float = array.dtype.kind == "f" and array.dtype.itemsize >= 4
-        arguments.append("missing='nan'" if is_float and nan else "missing='mask'")
-    if not _obstacle_to_copy(array, consumer):
-        return call_of(consumer, x, *arguments, "copy=True")
-    return call_with_dtype(array, consumer, x, *arguments, *(("copy=True",) if missing else ()))
-
-
-def _of_numbers(obj: Any, source: Source, consumer: str, facts: _Facts) -> Verdict:
-    """Return the verdict on numbers without lists of variable lengths: missing values, bits, chunks, dates, runs."""
-    proto = asarray(np.empty(0, facts.dtype)) if facts.array is None else facts.array
-    if facts.missing:
-        call = _call_on_numbers(consumer, proto, True, "x")
-        is_view = not facts.change and not source.copied and _is_on_host(proto)
-        if consumer == "numpy" and is_view and call.endswith("missing='mask', copy=True)"):
-            call = call_of(consumer, "x", "missing='mask'")
+    if fields and not column.lists and own and consumer == "numpy":  # an array of records
+        if column.missing or array is None:
+            return Verdict(consumer, CANNOT, column.why or "elements are missing")
+        return Verdict(consumer, COPY, "NumPy stores records side by side", call_of(consumer, "x", "copy=True"))
+    stored = is_pandas(obj) and kind_of(node).numbers and node.extension is not None  # such as periods, not numbers
+    if array is None or stored:
+        return Verdict(consumer, CANNOT, column.why or f"elements are {column.leaf.type}")
+    equal = None if column.is_missing else _has_equal_rows(node)
+    if column.lists and not (equal and consumer != "torch"):
+        if consumer == "torch" and column.lists == 1 and not column.rows and not column.missing:
+            return _of_jagged(obj, source, column)
+        if column.is_missing:
+            return Verdict(consumer, CANNOT, "elements are missing")
+        verdict = NOT_TRIED if equal is None and consumer != "torch" else CANNOT
+        return Verdict(consumer, verdict, "arrays need rows of equal lengths")
+    is_frame_of_numpy = fields and is_pandas(obj) and obj.ndim == 2  # whose NaN is a value
+    if column.missing and not (is_frame_of_numpy and all(isinstance(dtype, np.dtype) for dtype in obj.dtypes)):
+        missing = _missing_keyword(array)
+        if fields and _obstacle_to_copy(_empty("f8"), consumer):  # missing='nan' converts integers to float64
+            missing = "missing='mask'"
+        call = _call_on_numbers(consumer, "x", array, missing)
+        shared = consumer == "numpy" and kind_of(node).numbers and _is_on_host(node) and not source.copied
+        if shared and missing == "missing='mask'":
+            call = call_of(consumer, "x", missing)
         return Verdict(consumer, CANNOT, "elements are missing", call)
-    days = facts.array is None and facts.dtype.kind == "M"  # of four bytes, which only NumPy's export converts
-    if days and issubclass(type(obj), NestedArray) and consumer != "numpy":
-        call = call_with_dtype(proto, consumer, "arrayhub.as_numpy(x, copy=True)")
+    view, change = attempt(node.to_dense)
+    if view is not None and not source.copied:
+        return _of_dense(obj, view, "", consumer)
+    if own and column.leaf.meaning == "tdD" and consumer != "numpy":
+        call = _call_on_numbers(consumer, "arrayhub.as_numpy(x, copy=True)", array)
         return Verdict(consumer, CANNOT, "date32 is not supported", call)
-    if facts.change or source.copied:
-        why = _obstacle_to_copy(proto, consumer)
-        if not why:
-            change = source.copied or f"a copy {facts.change}"
-            return Verdict(consumer, COPY, change, call_of(consumer, "x", "copy=True"))
-        return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x"))
-    return _of_dense(obj, facts.array, "", consumer)
+    why = _obstacle_to_copy(array, consumer)
+    missing = "missing='mask'" if is_frame_of_numpy and array.dtype.kind in "mM" else ""
+    call = _call_on_numbers(consumer, "x", array, missing)
+    change = source.copied or change
+    if fields and len({element_type(nested_of(field)) for field in column.leaf.children}) > 1:
+        change += f"; OverflowError if {array.dtype} cannot represent a value"
+    return Verdict(consumer, CANNOT if why else COPY, why or change, call)
 
 
-def _of_lists(obj: Any, source: Source, consumer: str, facts: _Facts, x: str) -> Verdict:
-    """Return the verdict on lists of variable lengths."""
-    proto = asarray(np.empty(0, facts.dtype)) if facts.array is None else facts.array
-    numbers = facts.leaf == "numbers"
-    equal = None if facts.missing or facts.missing_rows else _has_equal_rows(source.array)
-    if numbers and equal and consumer != "torch":
-        facts.rows, facts.lists = facts.rows + facts.lists, 0
-        return _of_numbers(obj, source, consumer, facts)
-    why = _obstacle_to_copy(proto, consumer) if numbers else ""
-    jagged = consumer == "torch" and facts.lists == 1 and not facts.rows and not facts.missing and not why
-    if jagged and not facts.missing_rows:
-        view = "" if facts.change or source.copied else find_obstacle(_ROWS["torch"].check_export, proto, False)
-        view = view or source.copied or (f"a copy {facts.change}" if facts.change else "")
-        arguments = ("copy=True",) if view and not issubclass(type(obj), VALUES) else ()  # values are built
-        return Verdict(consumer, COPY if view else ZERO_COPY, view, call_of(consumer, "x", *arguments))
-    reason = "elements are missing" if facts.missing or facts.missing_rows else "arrays need rows of equal lengths"
-    if facts.lists > 1 or (facts.array is None and proto.dtype.kind == "M"):  # rows of date32
-        return Verdict(consumer, CANNOT, reason)
-    x = f"{x}.fill_null([])" if facts.missing_rows else x
-    if jagged:
-        return Verdict(consumer, CANNOT, reason, call_of(consumer, x, "copy=True"))
-    call = call_of(consumer, "row", "copy=True")
-    call = _call_on_numbers(consumer, proto, facts.missing, "row") if numbers else call
-    unknown = numbers and equal is None and not facts.missing and not facts.missing_rows and consumer != "torch"
-    return Verdict(consumer, NOT_TRIED if unknown else CANNOT, reason, call and f"[{call} for row in {x}]")
+def _of_jagged(obj: Any, source: Source, column: _Column) -> Verdict:
+    """Return the verdict of torch on lists of numbers."""
+    why = _obstacle_to_copy(column.array, "torch") or ("rows are missing" if column.missing_rows else "")
+    if why:
+        return Verdict("torch", CANNOT, why)
+    leaf, change = attempt(nested_of(column.leaf).to_dense)
+    several = len(source.array.chunks) > 1 or kind_of(source.array).opaque
+    why = source.copied or change or ("its lists are converted" if several else "")
+    why = why or find_obstacle(_ROWS["torch"].check_export, leaf, False)
+    keyword = "copy=True" if why and not issubclass(type(obj), VALUES) else ""  # values are built
+    return Verdict("torch", COPY if why else ZERO_COPY, why, call_of("torch", "x", keyword))
 
 
 def _has_equal_rows(node: Any) -> bool | None:
-    """Return whether the rows of lists have equal lengths. Return None for many rows, which are not read."""
-    if isinstance(node, USMArray) or not (kind_of(node).lists or kind_of(node).chunks or is_list_view(node)):
-        return True
-    if len(node) > LOOKED_AT or not node_is_on_host(node):
+    """Return whether the rows of lists have equal lengths. Return None if they are many or in chunks, or list views."""
+    if len(node) > LOOKED_AT or not node_is_on_host(node) or kind_of(node).chunks or kind_of(node).opaque:
         return None
-    kind = kind_of(node)
-    if kind.chunks:
-        lengths = {len(row) for row in node}
-        below = [chunk.children[0] if is_list_view(chunk) else chunk.content for chunk in node.chunks]
-    elif kind.width:
-        lengths, below = set(), [node.content]
-    elif kind.opaque:
-        lengths, below = set(dense_as_numpy(node.buffers[1]).tolist()), [node.children[0]]
-    else:
-        lengths, below = set(np.diff(offsets_on_host(node)).tolist()), [node.content]
-    found = [_has_equal_rows(content) for content in below]
-    return False if len(lengths) > 1 or False in found else None if None in found else True
+    return not isinstance(try_call(node.to_dense)[1], ValueRefusal)
 
 
-def _of_records(obj: Any, source: Source, consumer: str, x: str) -> Verdict:
-    """Return the verdict on records and tables, whose copy is a matrix if all fields are numbers."""
-    node = source.array
-    names = node.field_names
-    fields = [_facts_of(field) for field in node.children]
-    if is_pandas(obj) and obj.ndim == 2 and len(names) == obj.shape[1]:  # NaN is a value in NumPy's columns
-        for facts, dtype in zip(fields, obj.dtypes, strict=True):
-            facts.missing &= not isinstance(dtype, np.dtype)
-    rows = any(chunk.validity is not None and chunk.null_count for chunk in node.chunks)
-    odd = next((name for name, f in zip(names, fields, strict=True) if f.leaf != "numbers" or f.lists or f.rows), None)
-    common = _common_type([facts.dtype for facts in fields]) if odd is None and fields else None
-    by_field = "" if rows else _call_by_field(fields, names, consumer, x)
-    if common is None:
-        why = "columns do not have a common type" if odd is None else f"column {odd!r} does not consist of numbers"
-        return Verdict(consumer, CANNOT, why, by_field)
-    proto = asarray(np.empty(0, common))
-    structured = consumer == "numpy" and issubclass(type(obj), NestedArray)
-    if rows or any(facts.missing for facts in fields):
-        # missing='nan' converts integers to float64
-        floats = np.result_type(*(f.dtype if f.dtype.kind == "f" else np.dtype("f8") for f in fields))
-        nan = not _obstacle_to_copy(asarray(np.empty(0, floats)), consumer)
-        call = "" if structured else _call_on_numbers(consumer, proto, True, "x", nan)
-        return Verdict(consumer, CANNOT, "elements are missing", call or by_field)
-    why = "" if structured else _obstacle_to_copy(proto, consumer)
-    if why:
-        mask = _mask_of_nat(common) if is_pandas(obj) else ()
-        return Verdict(consumer, CANNOT, why, call_with_dtype(proto, consumer, "x", *mask))
-    change = source.copied or "a copy stores its columns as one matrix"
-    lost = [repr(name) for name, f in zip(names, fields, strict=True) if matrix.may_lose(f.dtype, common)]
-    if lost and not structured:
-        change += f"; OverflowError if {common} cannot represent a value of {', '.join(lost)}"
-    return Verdict(consumer, COPY, change, call_of(consumer, "x", "copy=True"))
+# Arrow's types that pyarrow casts to numbers or times, by the start of the format.
+_ARROW_CASTS = {
+    "d:": ("float64", "f8"),
+    "ts": ("timestamp[us]", "M8[us]"),
+    **dict.fromkeys(("tts", "ttm"), ("int32", "i4")),
+    "tt": ("int64", "i8"),
+}
 
 
-def _common_type(dtypes: list[Any]) -> Any:
-    """Return NumPy's common type of the columns of a matrix, or None."""
-    if any(dtype.kind not in "biufcmM" for dtype in dtypes) or len({dtype.kind in "mM" for dtype in dtypes}) > 1:
-        return None
-    return attempt(np.result_type, *dtypes)[0]
+def _call_on_parts(node: Any, consumer: str, column: _Column, x: str) -> str:
+    """Return the call that converts the rows, the fields, the codes or the cast elements of a node, or "".
+
+    `x` is an expression for the node.
+    """
+    array = column.array
+    if column.lists:
+        if column.lists > 1 or not column.suits(consumer) or column.leaf.meaning is not None:
+            return ""
+        if column.missing_rows:
+            x = f"{x}.fill_null([])"
+            is_jagged = consumer == "torch" and not column.missing and not column.rows
+            if is_jagged and not _obstacle_to_copy(array, consumer):
+                return call_of(consumer, x, "copy=True")
+        call = call_of(consumer, "row", "copy=True")
+        if array is not None:
+            call = _call_on_numbers(consumer, "row", array, _missing_keyword(array) if column.missing else "")
+        return call and f"[{call} for row in {x}]"
+    if kind_of(column.leaf).fields:
+        return _call_by_field(node, consumer, x)
+    if kind_of(column.leaf).indices and column.missing:
+        codes = "arrayhub.as_arrow(x, copy=True).indices.cast('int32')"  # the codes of polars are unsigned
+        return call_of(consumer, codes, "missing=-1", "copy=True")
+    if kind_of(column.leaf).indices:
+        return _call_on_numbers(consumer, f"{x}.indices", node.chunks[0].indices)
+    target, dtype = next((cast for text, cast in _ARROW_CASTS.items() if str(node.meaning).startswith(text)), ("", ""))
+    missing = _missing_keyword(_empty(dtype)) if dtype and column.missing else ""
+    return dtype and _call_on_numbers(consumer, f"arrayhub.as_arrow(x).cast({target!r})", _empty(dtype), missing)
+
+
+def _call_by_field(record: Any, consumer: str, x: str) -> str:
+    """Return the call that converts each field of the records `x`, or "" if a field cannot be converted."""
+    names, columns = record.field_names, list(map(_column_of, record.children))
+    missing = "missing='mask'" if any(column.missing for column in columns) else ""
+    library = "" if missing else consumer  # NumPy's masked arrays do not support strings
+    is_flat = all(column.suits(library) and not column.lists and not column.rows for column in columns)
+    if not is_flat or len(set(names)) < len(names) or any(chunk.null_count for chunk in record.chunks):
+        return ""
+    arrays = [column.array for column in columns if column.array is not None]
+    call = call_of(consumer, "column", missing, "copy=True")
+    if any(_obstacle_to_copy(array, consumer) for array in arrays):
+        common = attempt(np.result_type, *(array.dtype for array in arrays))[0]
+        call = "" if common is None else _call_on_numbers(consumer, "column", _empty(common), missing)
+    return call and f"{{key: {call} for key, column in {x}.fields.items()}}"
 
 
 # ---------------------------------------------------------------------------------------- to libraries of nested arrays
@@ -756,7 +665,7 @@ def _common_type(dtypes: list[Any]) -> Any:
 def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -> Verdict:
     rules, array = get_rules(consumer), source.array
     if isinstance(array, USMArray) and array.ndim == 0:
-        one, instead = attempt(asarray, np.empty(0, array.dtype))[0], f"arrayhub.asarray({x}).reshape(-1)"
+        one, instead = attempt(_empty, array.dtype)[0], f"arrayhub.asarray({x}).reshape(-1)"
         works = one is not None and not find_obstacle(rules.check, _type_of_copy(one), True, None)
         call = call_of(consumer, instead, "copy=True") if works else ""
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
@@ -765,39 +674,31 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -
         why = source.copied or rules.why_copied(array, obj)
         return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, x))
     copied = array if isinstance(array, NestedArray) else _type_of_copy(array)
-    why = find_obstacle(rules.check, copied, True, obj)
-    why = why or _obstacle_to_move(array)
-    if not why:
-        days = isinstance(array, USMArray) and is_days(array) and consumer in ("arrow", "polars")
-        unknown = "; OverflowError for days that date32 cannot hold" if days else ""
-        change = f"{source.copied or obstacle}{unknown}"
-        return Verdict(consumer, COPY, change, call_of(consumer, x, _way_to_copy(array, consumer)))
-    return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer, x))
+    why = find_obstacle(rules.check, copied, True, obj) or _obstacle_to_move(array)
+    if why:
+        return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer, x))
+    change = source.copied or obstacle
+    if isinstance(array, USMArray) and is_days(array) and consumer in ("arrow", "polars"):
+        change += "; OverflowError for days that date32 cannot hold"
+    return Verdict(consumer, COPY, change, call_of(consumer, x, _way_to_copy(array, consumer)))
 
 
 def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
+    """Return the call for an array that a library of nested arrays also rejects as a copy."""
     array = source.array
-    cast = _cast_for(array, consumer)
-    if cast or issubclass(type(obj), USMArray):
-        return cast and call_of(consumer, x, f"dtype={cast!r}")
-    if isinstance(array, NestedArray) and str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
+    if isinstance(array, USMArray):
+        check = partial(find_obstacle, get_rules(consumer).check)
+        cast = next((name for name in _casts(array.dtype) if not check(_empty(name), True, None)), "")
+        if cast and (array.ndim == 1 or check(array[:0].reshape(-1), True, None)):  # else it rejects the dimensions
+            return call_of(consumer, x, f"dtype={cast!r}")
+        if issubclass(type(obj), USMArray):
+            return ""
+    elif str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
         return call_of(consumer, f"arrayhub.as_arrow({x}).cast('float64')", "copy=True")
     if consumer != "arrow" and not find_obstacle(get_rules("arrow").check, array, True, obj):
-        return call_of("arrow", x, *(("copy=True",) if source.copied or len(getattr(array, "chunks", "1")) > 1 else ()))
+        copied = source.copied or len(getattr(array, "chunks", "1")) > 1
+        return call_of("arrow", x, "copy=True" if copied else "")
     return _call_without_library(obj, x)
-
-
-def _cast_for(array: Any, consumer: str) -> str:
-    """Return the type to which numbers can be cast if a library of nested arrays rejects only their type, or ""."""
-
-    def is_rejected(numbers: Any) -> bool:
-        return bool(find_obstacle(get_rules(consumer).check, numbers, True, None))
-
-    if isinstance(array, NestedArray):
-        return ""
-    cast = next((name for name in _casts(array) if not is_rejected(asarray(np.empty(0, name)))), "")
-    by_type = not cast or array.ndim == 1 or is_rejected(array[:0].reshape(-1))
-    return cast if by_type else ""  # otherwise the library rejects the dimensions
 
 
 # --------------------------------------------------------------------------------------------------- other objects
@@ -820,7 +721,9 @@ def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
 
 
 def _call_on(x: str, array: Any, consumer: str) -> str:
-    """Return the call that exports the result of an expression, a fresh array like `array`."""
+    """Return the call that exports the result of an expression, a fresh array like `array`, or "" if it is None."""
+    if array is None:
+        return ""
     if consumer in NESTING:
         found = _of_nested_consumer(None, Source(array), consumer, x)
     elif consumer in _ROWS:
@@ -834,35 +737,29 @@ def _call_on(x: str, array: Any, consumer: str) -> str:
 
 def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
     """Return the verdict of arrayhub's own classes, xarray, registered libraries, and modules with ``from_dlpack``."""
-    array = source.array
-    if consumer == "arrayhub.NestedArray":
-        if isinstance(array, USMArray) and array.ndim == 0:
-            call = call_of(consumer, "arrayhub.asarray(x).reshape(-1)")
-            return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
-        return Verdict(consumer, COPY if source.copied else ZERO_COPY, source.copied, call_of(consumer))
+    array, copied, way = source.array, source.copied, ""
     if consumer in ("arrayhub.SparseArray", *RULES):
         return Verdict(consumer, CANNOT, "it is not a sparse array")
-    dense = _of_node(obj, source, "numpy") if isinstance(array, NestedArray) else None
-    is_module = consumer not in ("arrayhub", "xarray", *plugins.emitting())
-    if is_module and (dense is None or dense.verdict in (COPY, ZERO_COPY)):
-        return Verdict(consumer, NOT_TRIED, f"{consumer}.from_dlpack decides, and explain does not call it")
-    if dense is not None:
-        numbers = _facts_of(array).leaf in ("numbers", "records")
-        if dense.verdict in (COPY, ZERO_COPY) and numbers:
-            own = issubclass(type(obj), NestedArray)
-            lists = not own and _facts_of(array).lists > 0  # `asarray` refuses lists without copy=True
-            verdict, why = (COPY, "its lists become rows") if lists else (dense.verdict, dense.reason)
-            arguments = ("copy=True",) if verdict == COPY else ()
-            return Verdict(consumer, verdict, why, call_of(consumer, "x", *arguments))
-        verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
-        return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, "arrayhub.asnested(x)")
-    if consumer == "xarray":
-        obstacle = find_obstacle(_ROWS["numpy"].check_export, array, False)
-        if obstacle:
-            return Verdict(consumer, COPY, obstacle, call_of(consumer, "x", _way_to_copy(array, consumer)))
-    if source.copied:
-        return Verdict(consumer, COPY, source.copied, call_of(consumer))
-    return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
+    if consumer == "arrayhub.NestedArray" and isinstance(array, USMArray) and array.ndim == 0:
+        call = call_of(consumer, "arrayhub.asarray(x).reshape(-1)")
+        return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
+    if consumer != "arrayhub.NestedArray":
+        column = _column_of(array) if isinstance(array, NestedArray) else None
+        dense = Verdict("numpy", ZERO_COPY, copied) if column is None else _of_node(obj, source, "numpy")
+        works = dense.verdict in (COPY, ZERO_COPY)
+        if works and consumer not in ("arrayhub", "xarray", *plugins.emitting()):
+            return Verdict(consumer, NOT_TRIED, f"{consumer}.from_dlpack decides, and explain does not call it")
+        if not works or (column is not None and column.array is None):
+            verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
+            return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, "arrayhub.asnested(x)")
+        if column is not None:
+            lists = column.lists and not issubclass(type(obj), NestedArray)  # `asarray` refuses them without copy=True
+            copied = "its lists become rows" if lists else dense.reason
+            way = copied and "copy=True"
+        elif consumer == "xarray":
+            obstacle = find_obstacle(_ROWS["numpy"].check_export, array, False)
+            copied, way = obstacle or copied, obstacle and _way_to_copy(array, consumer)
+    return Verdict(consumer, COPY if copied else ZERO_COPY, copied, call_of(consumer, "x", way))
 
 
 def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
@@ -870,32 +767,35 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     why = _reason(source.refusal)
     refused = form_of(source.refusal) if source.refusal is not None else None
     call = refused.call if isinstance(refused, Refusal) else ""
-    if source.kind == "sparse" and call and root_of(type(obj)) == "onedal":
-        if consumer in RULES:
-            argument = "dtype='float32'" if consumer == "jax" else "copy=True"
-            return Verdict(consumer, COPY, why, call_of(consumer, "x", argument))
-        empty = asarray(np.empty((0, 0), attempt(requested_dtype, obj.dtype)[0]))
-        return Verdict(consumer, CANNOT, why, _call_on(f"{call}.to_dense()", empty, consumer))
-    own = wrappers.expression(obj)
-    if is_pandas(obj):
+    own, root = wrappers.expression(obj), root_of(type(obj))
+    is_onedal = root == "onedal" and source.kind == "sparse" and call != ""
+    if is_onedal and consumer in RULES:
+        way = "dtype='float32'" if consumer == "jax" else "copy=True"
+        return Verdict(consumer, COPY, why, call_of(consumer, "x", way))
+    if is_onedal:
+        call = _call_on(f"{call}.to_dense()", _without_elements(obj.dtype, 2), consumer)
+    elif is_pandas(obj):
         subtype = getattr(getattr(obj, "dtype", None), "subtype", None)  # of sparse columns
-        dense = attempt(asarray, np.empty(0, subtype))[0] if isinstance(subtype, np.dtype) else None
-        return Verdict(consumer, CANNOT, why, "" if dense is None else _call_on("x.to_numpy()", dense, consumer))
-    if "collect()" in own:
-        export = consumer in NESTING
-        return Verdict(consumer, CANNOT, why, call_of(consumer, own) if export else f"arrayhub.asnested({own})")
-    nested = call.startswith("arrayhub.asnested(") and consumer not in NESTING
-    if own.startswith("arrayhub.") or call.startswith("arrayhub.as_") or nested:
-        return Verdict(consumer, CANNOT, why, own or call)
-    if call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
-        return Verdict(consumer, CANNOT, why, call)
-    call = own or call
-    if not call:
-        return Verdict(consumer, CANNOT, why)
-    if root_of(type(obj)) == "torch":
-        dtype = attempt(requested_dtype, obj.dtype)[0]
-        array = attempt(asarray, np.empty((0,) * obj.ndim, dtype))[0]
-        return Verdict(consumer, CANNOT, why, "" if array is None else _call_on(call, array, consumer))
-    if consumer in NESTING or consumer == "numpy" or consumer not in _ROWS:
-        return Verdict(consumer, CANNOT, why, call_of(consumer, call))
-    return Verdict(consumer, CANNOT, why, call_of(consumer, call, *(("copy=True",) if consumer != "torch" else ())))
+        call = _call_on("x.to_numpy()", _without_elements(subtype, 1), consumer)
+    elif "collect()" in own:
+        call = call_of(consumer, own) if consumer in NESTING else f"arrayhub.asnested({own})"
+    elif (
+        own.startswith("arrayhub.")
+        or call.startswith("arrayhub.as_")
+        or (call.startswith("arrayhub.asnested(") and consumer not in NESTING)
+    ):
+        call = own or call
+    elif call.endswith(("x.to_list()", "x.to_dicts()")):
+        pass  # Python objects, which no library stores
+    elif root == "torch":
+        call = (own or call) and _call_on(own or call, _without_elements(obj.dtype, obj.ndim), consumer)
+    elif own or call:
+        is_dense = consumer in _ROWS and consumer not in ("numpy", "torch", *NESTING)
+        call = call_of(consumer, own or call, "copy=True" if is_dense else "")
+    return Verdict(consumer, CANNOT, why, call)
+
+
+def _without_elements(dtype: Any, ndim: int) -> Any:
+    """Return an array without elements, or None if `dtype` is not an element type."""
+    found = None if dtype is None else attempt(requested_dtype, dtype)[0]
+    return None if found is None else attempt(asarray, np.empty((0,) * ndim, found))[0]

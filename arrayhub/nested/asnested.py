@@ -1,6 +1,7 @@
 """asnested: import a nested object with the importer for its type."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.array import (
     NestedArray,
     column_name,
+    facts_of,
     from_arrow,
     make,
     nested_of,
@@ -319,18 +321,20 @@ def _refuse_copies(obj: Any, x: NestedArray, again: Any) -> None:
 
 def _is_shared(x: Any, again: Any) -> bool:
     """Return whether two nodes have the same values in memory. pyarrow creates the validity bitmaps of pandas data."""
-    if not isinstance(x, NestedArray):
-        return x.ptr == again.ptr or not x.size
-    kind = kind_of(x)
-    if kind.chunks:
-        return all(map(_is_shared, x.chunks, again.chunks))
-    if kind.opaque and not all(map(_is_shared, x.buffers, again.buffers)):
-        return False
-    if kind.named:
-        return all(map(_is_shared, x.children, again.children))
-    if kind.indices and not _is_shared(x.indices, again.indices):
-        return False
-    return _is_shared(x.content, again.content)
+    pairs = zip(_value_arrays(x), _value_arrays(again), strict=True)
+    return all(array.ptr == other.ptr or not array.size for array, other in pairs)
+
+
+def _value_arrays(node: Any) -> Iterator[USMArray]:
+    """Yield the arrays of a node and of the nodes below, except bitmaps and offsets."""
+    if isinstance(node, USMArray):
+        yield node
+        return
+    facts = facts_of(node)
+    nodes = (*facts.get("buffers", ()), *facts.get("parts", ()), facts.get("indices"), facts.get("content"))
+    for part in nodes:
+        if part is not None:
+            yield from _value_arrays(part)
 
 
 def _by_series(obj: Any, copy: bool | None) -> NestedArray | None:

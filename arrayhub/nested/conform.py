@@ -65,7 +65,7 @@ def _cast(node: Any, dtype: np.dtype[Any], built: bool = False) -> Any:
         raise _cast_error(node.type, dtype)
     if node.extension is not None and not kind.chunks and node.extension[0] != "arrow.fixed_shape_tensor":
         raise _cast_error(node.extension, dtype)
-    old = list(node.chunks if kind.chunks else node.children if kind.named else (node.content,))
+    old = child_nodes(node)
     skipped = index_columns(node) if kind.fields else []
     names = node.field_names if kind.fields else [None] * len(old)
     new = [part if name in skipped else _cast(part, dtype, built) for name, part in zip(names, old, strict=True)]

@@ -295,7 +295,11 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     if any(isinstance(row, np.ma.MaskedArray) for row in arrays):
         present = [row.tolist() if isinstance(row, np.ma.MaskedArray) else row for row in present]  # None where masked
     alike = _are_alike(present)
-    content = _join_rows(present) if alike else unwrap_flat(from_python(list(chain.from_iterable(present)), level + 1))
+    content: Any
+    if alike:
+        content = asarray(np.ascontiguousarray(np.concatenate(present)))
+    else:
+        content = unwrap_flat(from_python(list(chain.from_iterable(present)), level + 1))
     return make("list", len(values), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
 
 
@@ -307,10 +311,6 @@ def _are_alike(rows: Any) -> bool:
         return False
     dtype = rows[0].dtype
     return dtype.kind in "biufcmM" or dtype.isbuiltin == 2  # 2: registered by a library, such as ml_dtypes
-
-
-def _join_rows(rows: Any) -> Any:
-    return asarray(np.ascontiguousarray(np.concatenate(rows)))
 
 
 def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:

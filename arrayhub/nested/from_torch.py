@@ -27,7 +27,9 @@ def from_torch(obj: Any, copy: bool | None = False) -> NestedArray:
     Raise BufferError for other layouts, and if `copy` is VIEW and the offsets are not contiguous.
     """
     torch = sys.modules["torch"]
-    ragged = _ragged_in(obj) if obj.layout is torch.jagged else None
+    ragged = None  # the dimension whose length is a symbolic integer
+    if obj.layout is torch.jagged:
+        ragged = next((axis for axis, length in enumerate(obj.shape) if not isinstance(length, int)), None)
     if ragged != 1:
         layout = f"{obj.layout}" if ragged is None else f"{obj.layout}, ragged in dimension {ragged}"
         raise Refusal(
@@ -51,11 +53,6 @@ def _call_for(obj: Any, ragged: int | None) -> str:
     if len({part.shape[1:] for part in obj.unbind()}) > 1:  # several dimensions are ragged
         return "x.to_padded_tensor(0.0), or the tensors of x.unbind() one by one"
     return "torch.nested.nested_tensor(list(x.unbind()), layout=torch.jagged), which copies"
-
-
-def _ragged_in(obj: Any) -> int | None:
-    """Return the index of the ragged dimension, whose length is a symbolic integer in torch, or None."""
-    return next((axis for axis, length in enumerate(obj.shape) if not isinstance(length, int)), None)
 
 
 def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:

@@ -52,7 +52,7 @@ cdef object get_item(Tree t, object key):
             raise KeyError(f"{key}: several fields have this name; accepted: the name of a single field. Use"
                            f" x.children[{first}]{missing}")
         field = t.parts[first]
-        return field if t.validity is None else masked_field(t, field)
+        return field if t.validity is None or count_nulls(t) == 0 else cover_missing(field, t.validity, t.bit)
     if isinstance(key, slice):
         start, stop, step = key.indices(t.length)
         if step != 1:
@@ -94,11 +94,6 @@ cpdef int check_names(Tree t, str call, str instead="arrayhub.as_arrow(x)", obje
 
 cdef object range_error(Tree t, object key):
     return IndexError(f"index {show(key)} is out of range for an array of {t.length} elements")
-
-
-cdef object masked_field(Tree t, object field):
-    """Return a field of a record, with the elements of missing records marked as missing."""
-    return field if count_nulls(t) == 0 else cover_missing(field, t.validity, t.bit)
 
 
 cdef object element(Tree t, Py_ssize_t i):

@@ -115,20 +115,13 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     return asarray(rows)
 
 
-def may_lose(dtype: Any, common: Any) -> bool:
-    """Return whether the common type of a table may be unable to represent values of a column of type `dtype`."""
-    return (dtype.kind in "iu" and common.kind in "fc") or (common.kind in "mM" and dtype != common)
-
-
 def why_lost(values: Any, dtype: Any) -> str:
     """Return why the common type `dtype` cannot represent all values of a column, or "" if it can."""
-    if not may_lose(values.dtype, dtype):
-        return ""
-    if dtype.kind in "fc":
+    if values.dtype.kind in "iu" and dtype.kind in "fc":
         lost = casting.find_rounded(values, dtype)
         if lost is not None:
             return f"{lost} would be rounded to the common type {dtype}; accepted: integers that {dtype} represents"
-    elif not casting.keeps_times(values, dtype):
+    elif dtype.kind in "mM" and values.dtype != dtype and not casting.keeps_times(values, dtype):
         return f"a time exceeds the range of the common type {dtype}; accepted: times that {dtype} represents"
     return ""
 

@@ -48,19 +48,21 @@ from arrayhub.nested.opaque import (
     is_run_end,
     make_rows,
     null_mask,
-    replace,
 )
 from arrayhub.nested.to_device import child_nodes, identity, offsets_on_host, rebuild
 
 _NAN = object()  # marker for ``missing="nan"``, which fills with NaN or NaT, depending on the type
 _NUMBERS_AND_TIMES = (numbers.Number, datetime.date, datetime.time, datetime.timedelta)
-# The accepted value for each of NumPy's dtype kinds, for messages.
+# The accepted value for messages, by NumPy's dtype kind, or by the start of Arrow's format of a logical type.
 _ACCEPTED = {
     "b": "True or False",
     **dict.fromkeys("iu", "an integer"),
     **dict.fromkeys("fc", "a number"),
-    "M": "a datetime",
+    "M": "a datetime without a time zone",
     "m": "a timedelta",
+    "td": "a date, or a datetime without a time zone",
+    "ts": "a datetime with a time zone",
+    "tt": "a datetime.time without a time zone",
 }
 _NUMPY_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's unit letter
 
@@ -119,7 +121,7 @@ def _null_mask_of_categories(node: NestedArray) -> Any:
     return mask
 
 
-def _without_validity(node: Any) -> Any:
+def without_validity(node: Any) -> Any:
     """Remove the validity bitmaps of a node and its descendants. Return an array if the result is dense.
 
     Opaque nodes are decoded. Elements of type null become NaN, as for ``missing="nan"``.
@@ -128,7 +130,7 @@ def _without_validity(node: Any) -> Any:
         return node
     node = decode(node, "missing") if kind_of(node).opaque else node
     kind = kind_of(node)
-    bare = rebuild(node, _without_validity if kind.over_nodes else identity, validity=None,
+    bare = rebuild(node, without_validity if kind.over_nodes else identity, validity=None,
                    bit=node.validity_offset if kind.packed else 0)  # fmt: skip
     return unwrap_flat(bare)
 
@@ -178,7 +180,7 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
     Missing elements have the values that the producer left in the memory. Raises as `NestedArray.to_dense` does.
     """
     x = single_chunk(x, copy, "missing")
-    values = nested_of(_without_validity(x)).to_dense(copy=copy)
+    values = nested_of(without_validity(x)).to_dense(copy=copy)
     mask = _dense_mask(x) if values.size else None  # the mask of empty rows lacks the lengths of inner dimensions
     if mask is None:
         return values, np.zeros(values.shape, bool)
@@ -278,38 +280,20 @@ def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
     """Return the error for a value that cannot be an element of a node of numbers, times or characters."""
     kind = kind_of(node)
     if kind.characters:
-        accepted = "a str, such as ''" if kind.utf8 else "bytes, such as b''"
-    elif kind.packed:
-        accepted = "True or False"
-    elif node.meaning is None:
-        length = _bytes_length(node)
-        accepted = _ACCEPTED.get(node.content.dtype.kind, "a value of this type")
-        accepted = accepted if length is None else f"bytes of length {length}"
-    else:
-        accepted = {"tt": "a datetime.time", "ts": "a datetime with a time zone"}.get(
-            node.meaning[:2], "a date or a datetime"
-        )
-        if isinstance(value, datetime.time) and _is_aware(value):
-            accepted += " without a time zone. Use value.replace(tzinfo=None)"
-    unlike = isinstance(value, datetime.datetime) and not kind.characters and _has_zone(node) == (not _is_aware(value))
-    if unlike and value == value:  # not pandas.NaT
-        if _is_aware(value):
-            accepted += " without a time zone. Use value.astimezone(datetime.timezone.utc).replace(tzinfo=None)"
-        else:
-            accepted += ". Use value.replace(tzinfo=datetime.timezone.utc)"
-    numeric = not kind.characters and (node.meaning is None or node.meaning[:2] == "td")
-    if numeric and (isinstance(value, str) or (isinstance(value, (float, np.floating)) and np.isnan(value))):
+        return _unsuitable(node, value, name, "a str, such as ''" if kind.utf8 else "bytes, such as b''")
+    length = None if kind.packed else _bytes_length(node)
+    if length is not None:
+        return _unsuitable(node, value, name, f"bytes of length {length}")
+    by = "b" if kind.packed else node.content.dtype.kind if node.meaning is None else node.meaning[:2]
+    accepted = _ACCEPTED.get(by, "a value of this type")
+    if by not in ("ts", "tt") and (isinstance(value, str) or value != value):
         accepted += ". 'mask' and 'nan' are values of missing=, as in arrayhub.as_numpy(x, missing='nan')"
     return _unsuitable(node, value, name, accepted)
 
 
 def _unsuitable(node: NestedArray, value: Any, name: str, accepted: str) -> TypeError:
-    text = _shown(value)
-    if value is _NAN and kind_of(node).characters:
-        text += ", which is for numbers and times"
-    return TypeRefusal(
-        "fill_null", f"{name} has elements of {element_type(node)}, and value is {text}; accepted: {accepted}"
-    )
+    why = f"{name} has elements of {element_type(node)}, and value is {_shown(value)}"
+    return TypeRefusal("fill_null", why, accepted)
 
 
 def _shown(value: Any) -> str:
@@ -403,7 +387,7 @@ def _filled_opaque(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
         return decode(node, "fill_null").content if value is _NAN else from_python([value] * len(node))
     if is_run_end(node):
         ends, values = node.children
-        return replace(node, parts=(ends, _fill_node(values, value, name)))
+        return rebuild(node, identity, parts=(ends, _fill_node(values, value, name)))
     if is_list_view(node):
         return as_list_views(_fill_node(decode(node, "fill_null"), value, name), node)
     if not mask.any() and not has_missing(node):
@@ -506,7 +490,7 @@ def _check_characters(node: NestedArray, value: Any, name: str) -> None:
 def _filled_characters(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
     _check_characters(node, value, name)
     if not mask.any():
-        return _without_validity(node)
+        return without_validity(node)
     if kind_of(node).utf8:
         strings = to_string_dtype(node)
         strings[mask] = value
@@ -532,9 +516,9 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
     if has_missing(content):
         filled = _fill_node(content, value, f"{name}.content")
     elif kind_of(content).opaque:
-        filled = replace(content, validity=None, bit=0)
+        filled = rebuild(content, identity, validity=None, bit=0)
     else:
-        filled = _without_validity(content)
+        filled = without_validity(content)
     return make("categorical", len(node), indices=asarray(indices), content=filled, meaning=node.meaning)
 
 

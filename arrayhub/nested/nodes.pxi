@@ -26,6 +26,7 @@ from arrayhub._core.tree cimport (
     NUMBERS,
     UNCOUNTED,
     VIEWS,
+    WIDTH,
     Tree,
     check_again,
     flat,
@@ -86,11 +87,7 @@ cdef extern from *:
 
 def nested_of(node):
     """Return a NestedArray unchanged, and a USMArray of one or more dimensions as a flat node."""
-    return root_of_node(checked_node(node))
-
-
-cdef inline Tree root_of_node(object node):
-    return <Tree> node if isinstance(node, Tree) else flat(node)
+    return <Tree> node if isinstance(checked_node(node), Tree) else flat(node)
 
 
 cdef object checked_node(object node):
@@ -214,6 +211,18 @@ cdef object one_array(object node):
         raise TypeError("NestedArray: a part of the array has chunks; accepted: chunks only of the array itself. Pass copy=True"
                         " to asnested, which concatenates them")
     return node
+
+
+def facts_of(Tree t not None):
+    """Return the arguments of `make`, except the kind and the length, that make the same node. Defaults are omitted."""
+    if has(t, CHUNKS):
+        return {"parts": t.parts}
+    facts = {
+        "content": t.content, "offsets": t.offsets, "indices": t.indices, "validity": t.validity, "bit": t.bit or None,
+        "buffers": t.buffers, "parts": t.parts, "names": t.names, "width": t.width if has(t, WIDTH) else None,
+        "skip": t.skip or None, "meaning": t.meaning, **field_facts(t),
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def field_facts(Tree t):

@@ -30,6 +30,7 @@ from arrayhub.nested.array import (
     valid_mask,
     with_offsets,
 )
+from arrayhub.nested.to_device import identity, rebuild
 
 # Why `decode` rejects the elements of an opaque type, and the call to use instead, by the start of the format.
 _REFUSALS = {
@@ -93,7 +94,7 @@ def as_list_views(rows: NestedArray, like: NestedArray) -> NestedArray:
     dtype = np.int32 if like.meaning == "+vl" and ends[-1] < 2**31 else np.int64
     views = make_list_views(asarray(ends[:-1].astype(dtype)), asarray(np.diff(ends).astype(dtype)), rows.content)
     facts = {"validity": rows.validity, "bit": rows.validity_offset, "names": like.field_names}
-    return replace(views, **facts, **field_facts(like))
+    return rebuild(views, identity, **facts, **field_facts(like))
 
 
 def to_pyarrow(node: Any, call: str, convert: Any = None) -> Any:
@@ -237,21 +238,7 @@ def concatenate(nodes: Sequence[NestedArray]) -> NestedArray:
         joined = nested_of(from_arrow(pyarrow.concat_arrays(arrays)))
     except pyarrow.ArrowException as error:
         raise TypeError(f"asnested: pyarrow cannot concatenate the chunks: {error}") from error
-    return replace(joined, **field_facts(nodes[0]))
-
-
-def replace(node: NestedArray, **parts: Any) -> NestedArray:
-    """Return an opaque node with other `parts`, such as ``validity`` or ``buffers``, as arguments of `make`."""
-    facts: dict[str, Any] = {"validity": node.validity, "bit": node.validity_offset}
-    facts |= {
-        "buffers": node.buffers,
-        "parts": node.children,
-        "names": node.field_names,
-        "meaning": node.meaning,
-        "skip": node.run_offset,
-        **field_facts(node),
-    }
-    return make("opaque", len(node), **(facts | parts))
+    return rebuild(joined, identity, **field_facts(nodes[0]))
 
 
 def fill(node: NestedArray, value: Any, call: str) -> NestedArray:
@@ -264,4 +251,4 @@ def fill(node: NestedArray, value: Any, call: str) -> NestedArray:
     except (pyarrow.ArrowException, ValueError, TypeError) as error:
         reason = f"pyarrow cannot replace missing elements of {type_name(str(node.meaning))} by {show(value)}"
         raise TypeRefusal(call, reason) from error
-    return replace(nested_of(from_arrow(filled)), **field_facts(node))
+    return rebuild(nested_of(from_arrow(filled)), identity, **field_facts(node))

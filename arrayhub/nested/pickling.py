@@ -16,11 +16,12 @@ import numpy as np
 from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, field_facts, is_on_host, make, nested_of
+from arrayhub.nested.array import NestedArray, facts_of, field_facts, is_on_host, make, nested_of
 from arrayhub.nested.to_device import identity, move_arrays
 from arrayhub.transport.codec import restore_state, state_error
 from arrayhub.transport.tokens import token as array_token
 
+_NODES = (NestedArray, USMArray)
 _ARRAYS = ("validity", "offsets", "indices")
 _INLINE_VIEW = 12  # maximum length, in bytes, of a string that is stored in its view
 
@@ -61,41 +62,15 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
     if not isinstance(node, NestedArray):
         key = (node.ptr, node.shape, node.byte_strides, node.dtype, node.access, node.device) if node.size else id(node)
         return seen.setdefault(key, node)
-    kind = kind_of(node)
     state: dict[str, Any] = {"kind": node.kind, "length": len(node)}
-    for name in (*kind.structure, "validity"):
-        array = getattr(node, name, None)  # a chunked array does not have its own bitmap
-        if array is not None:
-            state[name] = _state(array, seen)
-    if kind.chunks:
-        state["parts"] = _states(node.chunks, seen)
-        return state
-    if kind.named:
-        state |= {"names": node.field_names, "parts": _states(node.children, seen)}
-    else:
-        state["content"] = _state(node.content, seen)
-    if kind.views:
-        state["parts"] = _states(node.buffers, seen)
-    if kind.width:
-        state["width"] = node.width
-    if kind.opaque:
-        state |= {"buffers": _states(node.buffers, seen), "skip": node.run_offset}
-    if node.meaning is not None:
-        state["meaning"] = node.meaning
-    for name, value in field_facts(node).items():
-        if value is not None:
-            state[name] = value
-    if node.validity_offset:
-        state["bit"] = node.validity_offset
+    for name, fact in facts_of(node).items():
+        state[name] = _state(fact, seen) if isinstance(fact, _NODES) else fact
+        if name in ("buffers", "parts"):
+            states = []  # not a generator, whose arguments CPython 3.11 leaks if it cannot allocate the closure
+            for part in fact:
+                states.append(_state(part, seen))
+            state[name] = tuple(states)
     return state
-
-
-def _states(nodes: Any, seen: dict[Any, Any]) -> tuple[Any, ...]:
-    # Not a generator, because CPython 3.11 leaks the arguments of a generator if it cannot allocate the closure.
-    states = []
-    for node in nodes:
-        states.append(_state(node, seen))
-    return tuple(states)
 
 
 def _unpickle_nested(state: Any) -> NestedArray:

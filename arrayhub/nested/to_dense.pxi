@@ -18,6 +18,7 @@ from arrayhub._core.tree cimport (
     has,
     integer_at,
     part_inside,
+    part_of,
 )
 
 from arrayhub._core.hooks import hooks
@@ -63,7 +64,7 @@ cdef object make_dense(object node, bint copy):
         dense.flags_ |= COPIED
         return dense
     if has(t, FOREIGN):
-        plain = hooks.nested.opaque.decode(t, "to_dense")
+        plain = hooks.nested.opaque.decode(t if copy else part_of(t, 0, 0), "to_dense")
         if not copy and t.length:
             raise Refusal("to_dense", f"the elements of {type_name(t.meaning)} are converted", call="x.to_dense(copy=True)")
         return make_dense(plain, copy)
@@ -92,12 +93,7 @@ cdef object densified_chunks(Tree t, bint copy):
         return make_dense(one, copy)
     if not copy:
         raise Refusal("to_dense", f"the array has {len(t.parts)} chunks", "one", "x.to_dense(copy=True)")
-    return mark_copied(hooks.nested.concatenate([t]))
-
-
-cdef object mark_copied(object node):
-    """Return a node, which is already a copy, as a dense array with the flag COPIED."""
-    dense = <Descriptor> make_dense(node, True)
+    dense = <Descriptor> make_dense(hooks.nested.concatenate([t]), True)
     dense.flags_ |= COPIED
     return dense
 

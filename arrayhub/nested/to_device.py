@@ -17,7 +17,7 @@ from arrayhub.nested.array import (
     bitmap_of,
     check,
     extend_array,
-    field_facts,
+    facts_of,
     is_on_host,
     make,
     part,
@@ -46,23 +46,11 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
     """
     if kind_of(node).chunks:
         return make("chunked", len(node), parts=tuple(map(change, node.chunks)))
-    facts: dict[str, Any] = {
-        "validity": node.validity,
-        "bit": node.validity_offset,
-        "width": node.width,
-        "meaning": node.meaning,
-        "skip": node.run_offset,
-        **field_facts(node),
-    }
-    facts |= {name: getattr(node, name) for name in kind_of(node).structure}
+    facts = facts_of(node)
     if kind_of(node).named:
-        facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
+        facts["parts"] = tuple(map(change, node.children))
     else:
         facts["content"] = change(node.content)
-    if kind_of(node).opaque:
-        facts["buffers"] = node.buffers
-    if kind_of(node).views:
-        facts["parts"] = node.buffers
     return make(node.kind, len(node), **(facts | others))
 
 
@@ -93,7 +81,10 @@ def move_arrays(
         return move_arrays(with_offsets(node), move) if views is None else views(node)
     others: dict[str, Any] = {}
     if not kind.chunks:
-        validity, bit = _aligned_bitmap(node)
+        validity, bit = node.validity, node.validity_offset
+        if validity is not None and bit and not kind.packed:  # start the bitmap at a byte boundary
+            bits = np.unpackbits(_numbers(validity), bitorder="little")[bit : bit + len(node)]
+            validity, bit = bitmap_of(bits), 0
         others = {"validity": validity if validity is None else move(validity), "bit": bit}
     if kind.ends:
         others |= _moved_rows(node, move, views)
@@ -103,15 +94,6 @@ def move_arrays(
     if kind.indices:
         others["indices"] = move(node.indices)
     return rebuild(node, lambda part: move_arrays(part, move, views), **others)
-
-
-def _aligned_bitmap(node: NestedArray) -> tuple[Any, int]:
-    """Return a bitmap that starts at a byte boundary, and its bit offset, which is 0 unless the content is packed."""
-    first = node.validity_offset
-    if node.validity is None or first == 0 or kind_of(node).packed:
-        return node.validity, first
-    bits = np.unpackbits(_numbers(node.validity), bitorder="little")[first : first + len(node)]
-    return bitmap_of(bits), 0
 
 
 def _numbers(array: Any) -> Any:

@@ -84,7 +84,7 @@ def test_explain_considers_elements_after_the_first_thousand():
             assert made(explanation.call, x) is not None, (explanation, to)
 
 
-def test_verdict_reasons_state_what_a_copy_does():
+def test_verdict_reasons_name_what_requires_a_copy():
     def reason(x, to="numpy"):
         (verdict,) = ah.explain(x, to).verdicts
         return verdict.reason
@@ -92,11 +92,11 @@ def test_verdict_reasons_state_what_a_copy_does():
     import polars
 
     frame = polars.DataFrame({"a": [1], "b": [2.0]})
-    assert reason(frame).startswith("a copy stores its columns as one matrix")
-    assert reason(pa.array([True])) == "a copy unpacks its bits"
-    assert reason(pa.chunked_array([[1], [2]])) == "a copy concatenates its chunks"
-    assert reason(pa.chunked_array([["a"], ["b"]]), "awkward") == "the array has 2 chunks; accepted: one"
-    assert reason(pa.array([1, None]), "torch") == "elements are missing"
+    assert "matrix" in reason(frame)
+    assert "booleans" in reason(pa.array([True]))
+    assert "2 chunks" in reason(pa.chunked_array([[1], [2]]))
+    assert "2 chunks" in reason(pa.chunked_array([["a"], ["b"]]), "awkward")
+    assert "missing" in reason(pa.array([1, None]), "torch")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "awkward"])

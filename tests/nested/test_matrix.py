@@ -94,7 +94,7 @@ def test_explain_says_that_a_table_may_be_refused():
     table = pa.table({"a": [1, 2], "b": [0.5, 1.5]})
     explained = ah.explain(table, to="numpy")
     assert explained.call == "arrayhub.as_numpy(x, copy=True)"
-    assert "OverflowError if float64 cannot represent a value of 'a'" in explained.verdicts[0].reason
+    assert "OverflowError if float64" in explained.verdicts[0].reason
 
 
 LATE = {"a": np.array(["20000-01-01"], "M8[s]"), "b": np.array(["2000-01-01"], "M8[ns]")}

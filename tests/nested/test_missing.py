@@ -4,7 +4,6 @@ import datetime
 import decimal
 import fractions
 import pickle
-import re
 from copy import deepcopy
 
 import awkward as ak
@@ -359,8 +358,7 @@ NAIVE_TIMES = {
 @each(NAIVE_TIMES)
 @pytest.mark.parametrize("value", [AWARE, pd.Timestamp(AWARE)], ids=["datetime", "pandas"])
 def test_datetimes_with_a_zone_are_not_replacements_of_times_without_a_zone(column, value):
-    advice = "value.astimezone(datetime.timezone.utc).replace(tzinfo=None)"
-    with pytest.raises(TypeError, match=f"without a time zone. Use {re.escape(advice)}$"):
+    with pytest.raises(TypeError, match="accepted: .* without a time zone$"):
         ah.as_numpy(column, missing=value)
 
 
@@ -369,7 +367,7 @@ def test_times_without_a_zone_are_not_replacements_of_times_with_a_zone(value):
     for column in ([AWARE, None], [AWARE], pa.array([0, None], pa.timestamp("s", "Europe/Berlin"))):
         with pytest.raises(TypeError, match="accepted: a datetime with a time zone"):
             ah.asnested(column).fill_null(value)
-        with pytest.raises(TypeError, match=r"value.replace\(tzinfo=datetime.timezone.utc\)$|a time zone$"):
+        with pytest.raises(TypeError, match="accepted: a datetime with a time zone$"):
             ah.as_polars(column, missing=value)
 
 
@@ -388,7 +386,7 @@ def test_datetime64_replaces_times_with_a_zone_and_is_in_utc():
 
 def test_fill_null_rejects_times_of_day_with_a_time_zone():
     x, value = ah.asnested(pa.array([None], pa.time32("s"))), datetime.time(1, tzinfo=datetime.UTC)
-    with pytest.raises(TypeError, match=r"without a time zone. Use value.replace\(tzinfo=None\)$"):
+    with pytest.raises(TypeError, match="accepted: a datetime.time without a time zone$"):
         x.fill_null(value)
     assert x.fill_null(value.replace(tzinfo=None)).to_list() == [datetime.time(1)]
 
@@ -622,7 +620,7 @@ def test_first_tensor_of_the_pair_shares_the_values():
 
 
 FITTING = "accepted: (an integer|a number|True or False|a datetime)"
-WORDS = rf"{FITTING}\. 'mask' and 'nan' are values of missing="
+WORDS = rf"{FITTING}.*\. 'mask' and 'nan' are values of missing="
 TYPOS = {
     "another word for mask": ("masked", WORDS),
     "another case of nan": ("NaN", WORDS),
@@ -660,11 +658,19 @@ NO_FIT = {
     "a float among integers": ([1, None], 1.5, "accepted: an integer"),
     "NaN among integers": ([1, None], np.nan, r"accepted: an integer\. 'mask' and 'nan' are values"),
     "a number among strings": (["a", None], 0, "accepted: a str, such as ''"),
-    "'nan' among strings": (["a", None], "nan", "'nan', which is for numbers and times; accepted: a str"),
+    "'nan' among strings": (["a", None], "nan", "value is 'nan'; accepted: a str"),
     "a number among bytes": ([b"a", None], 0, "accepted: bytes, such as b''"),
-    "a number among dates": (pa.array([0, None], pa.date32()), 0, "accepted: a date or a datetime$"),
+    "a number among dates": (
+        pa.array([0, None], pa.date32()),
+        0,
+        "accepted: a date, or a datetime without a time zone$",
+    ),
     "text among zoned times": (pa.array([0, None], pa.timestamp("s", "UTC")), "x", "a datetime with a time zone$"),
-    "'nan' among times of day": (pa.array([0, None], pa.time32("s")), "nan", "accepted: a datetime.time$"),
+    "'nan' among times of day": (
+        pa.array([0, None], pa.time32("s")),
+        "nan",
+        "accepted: a datetime.time without a time zone$",
+    ),
     "'nan' for a row": ([[1, 2], None], "nan", "row 1 of x is missing, and value is 'nan'; accepted: a list"),
     "'nan' for decimals": (pa.array([1, None], pa.decimal128(3, 1)), "nan", "accepted: a value of this type"),
 }

@@ -19,13 +19,6 @@ from arrayhub._core.descriptor import TYPE_NAMES
 from arrayhub._core.errors import Refusal, interface_error
 
 
-cdef int move_device_array(Import owner, object capsule) except -1:
-    cdef ArrowDeviceArray* array = <ArrowDeviceArray*> pointer_in(capsule, DEVICE_NAME, "__arrow_c_device_array__()")
-    if array.array.release == NULL:
-        raise released_error("ArrowDeviceArray.array")
-    return move_device_struct(owner, array)
-
-
 cdef int move_device_struct(Import owner, ArrowDeviceArray* array) except -1:
     owner.array = array.array
     array.array.release = NULL

@@ -174,18 +174,15 @@ cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead, str 
     valid = np.ones(lead + n, bool)
     valid[lead:] = ~np.isnat(np.asarray(a).ravel(order))
     if out.buffers[0] != NULL:
-        valid &= np.unpackbits(bits_at(out), bitorder="little")[: lead + n].astype(bool)
+        # including the bits before the offset
+        old = np.asarray(<const unsigned char[: (out.offset + out.length + 7) >> 3]> out.buffers[0])
+        valid &= np.unpackbits(old, bitorder="little")[: lead + n].astype(bool)
         count = UNCOUNTED
     bits = np.packbits(valid, bitorder="little")
     hold_also(<Body*> out.private_data, bits)
     out.buffers[0] = cnp.PyArray_DATA(<cnp.ndarray> bits)
     out.null_count = count
     return 0
-
-
-cdef object bits_at(ArrowArray* out):
-    """Return the bitmap of an array as bytes, including the bits before the offset."""
-    return np.asarray(<const unsigned char[: (out.offset + out.length + 7) >> 3]> out.buffers[0])
 
 
 cdef int hold_also(Body* body, object more) except -1:

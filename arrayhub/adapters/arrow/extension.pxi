@@ -127,7 +127,8 @@ cdef object extended(object node, ArrowSchema* schema, Descriptor validity, Py_s
     if isinstance(node, Tree) or name is None:
         return node
     if name == b"arrow.bool8" and schema.format[0] == c"c":
-        return as_bool(<Descriptor> node)
+        set_type(<Descriptor> node, dtypes.by_typestr(c"b", 1))
+        return node
     if name == b"arrow.fixed_shape_tensor" and schema.format[0] == c"+" and (<Descriptor> node).nd_ == 2:
         return tensor_of(<Descriptor> node, pairs.get(b"ARROW:extension:metadata", b""))
     return node
@@ -293,11 +294,6 @@ def extension_of_node(Tree t):
 def metadata_of_node(Tree t):
     """Return the metadata in a node's Arrow schema, as a dict from bytes to bytes."""
     return {} if t.field is None else pairs_in(t.field[1])
-
-
-cdef Descriptor as_bool(Descriptor a):
-    set_type(a, dtypes.by_typestr(c"b", 1))
-    return a
 
 
 cdef Descriptor tensor_of(Descriptor rows, bytes metadata):

@@ -51,7 +51,9 @@ cdef Descriptor parse(object obj, object stream):
     """
     cdef Import owner = import_single(obj)
     if owner is not None:
-        return dense(root_of_import(owner), obj)
+        node = build_root(owner, &owner.schema)
+        drop_schema(&owner.schema)
+        return dense(node, obj)
     if not is_stream(obj):
         return single(import_chunks(obj, NULL), obj)
     check_unread(obj)
@@ -93,29 +95,18 @@ cdef object not_dense(object obj, str reason):
 
 cdef str refusal_of(Tree t):
     """Return why a node is not a dense array."""
-    if has_nulls(t):
+    if t.validity is not None and (not host_readable(t.validity) or count_nulls(t)):
         plural = "" if t.nulls == 1 else "s"
         count = "a bitmap of missing values" if t.nulls == UNCOUNTED else f"{t.nulls} missing value{plural}"
         return f"has {count}, which a dense array cannot represent"
     return refusal_of_type(type_name(t.meaning)) if has(t, NUMBERS | FOREIGN) else NODE_KINDS[t.kind].refusal.decode()
 
 
-cdef dict _REMEDIES = {
-    "date32": "pass copy=True, which converts to datetime64[D]",
-    "date64": "pass copy=True, which converts to datetime64[ms]",
-    "decimal": "arrayhub.as_arrow(x).cast('float64') rounds them",
-}
-
-
 cdef str refusal_of_type(str name):
     """Return why elements of a type that NumPy does not have are not a dense array."""
-    remedy = _REMEDIES.get(name)
-    return f"has elements of {name}, a type that NumPy does not have" + ("" if remedy is None else f"; {remedy}")
-
-
-cdef bint has_nulls(Tree t) except -1:
-    """Return True if an element is missing, or if the host cannot read the bitmap."""
-    return t.validity is not None and (not host_readable(t.validity) or count_nulls(t))
+    unit = {"date32": "D", "date64": "ms"}.get(name)
+    remedy = "" if unit is None else f"; pass copy=True, which converts to datetime64[{unit}]"
+    return f"has elements of {name}, a type that NumPy does not have{remedy}"
 
 
 # ------------------------------------------------------------------------------------------- streams that are read once
@@ -254,13 +245,6 @@ cdef Import import_single(object obj):
     return None
 
 
-cdef object root_of_import(Import owner):
-    """Return the node of an imported array, and release the schema."""
-    node = build_root(owner, &owner.schema)
-    drop_schema(&owner.schema)
-    return node
-
-
 cdef list import_chunks(object obj, Check check):
     """Import the chunks of a stream as Trees, or return None if the type does not have a stream interface.
 
@@ -317,32 +301,35 @@ cdef unsigned int interfaces_of(object cls) except? 0:
     return found
 
 
-cdef int check_pair(object pair, str method) except -1:
+cdef Import import_pair(object pair, str source, bint on_device):
+    """Import the capsules that the method `source` returned."""
+    cdef ArrowArray* array
+    cdef ArrowDeviceArray* device_array
+    cdef Import owner = new_import()
     if type(pair) is not tuple or len(<tuple> pair) != 2:
-        raise interface_error("Arrow", f"{method}()", pair, "a pair of capsules: the schema and the array")
-    return 0
+        raise interface_error("Arrow", source, pair, "a pair of capsules: the schema and the array")
+    move_schema(owner, (<tuple> pair)[0], source)
+    if on_device:
+        device_array = <ArrowDeviceArray*> pointer_in((<tuple> pair)[1], DEVICE_NAME, source)
+        if device_array.array.release == NULL:
+            raise released_error("ArrowDeviceArray.array")
+        move_device_struct(owner, device_array)
+    else:
+        array = <ArrowArray*> pointer_in((<tuple> pair)[1], ARRAY_NAME, source)
+        if array.release == NULL:
+            raise released_error("ArrowArray")
+        owner.array = array[0]
+        array.release = NULL
+    validate_schema(&owner.schema, "ArrowSchema")
+    return owner
 
 
 cdef Import import_array(object obj):
-    """Import an object through ``__arrow_c_array__``."""
-    pair = obj.__arrow_c_array__()
-    check_pair(pair, "__arrow_c_array__")
-    cdef Import owner = new_import()
-    move_schema(owner, (<tuple> pair)[0], "__arrow_c_array__()")
-    move_array(owner, (<tuple> pair)[1], "__arrow_c_array__()")
-    validate_schema(&owner.schema, "ArrowSchema")
-    return owner
+    return import_pair(obj.__arrow_c_array__(), "__arrow_c_array__()", False)
 
 
 cdef Import import_on_device(object obj):
-    """Import an object through ``__arrow_c_device_array__``."""
-    pair = obj.__arrow_c_device_array__()
-    check_pair(pair, "__arrow_c_device_array__")
-    cdef Import owner = new_import()
-    move_schema(owner, (<tuple> pair)[0], "__arrow_c_device_array__()")
-    move_device_array(owner, (<tuple> pair)[1])
-    validate_schema(&owner.schema, "ArrowSchema")
-    return owner
+    return import_pair(obj.__arrow_c_device_array__(), "__arrow_c_device_array__()", True)
 
 
 cdef Import import_array_first(object obj):

@@ -75,13 +75,6 @@ cdef object name_of(object capsule):
     return None if name == NULL else name
 
 
-cdef object too_many_nodes(str what):
-    return InterfaceError(
-        f"Arrow: {what} has more than {MAX_DEPTH} levels of children or more than {MAX_NODES} nodes; accepted: at most"
-        f" {MAX_DEPTH} levels and {MAX_NODES} nodes"
-    )
-
-
 cdef object released_error(str what):
     return interface_error("Arrow", f"{what}.release", None, "a function. The struct was consumed before, and can be"
                            " consumed only once. Request a new struct from the producer")
@@ -94,7 +87,10 @@ cdef int check_schema(ArrowSchema* schema, str source, int depth, int* nodes) ex
     if schema.release == NULL:
         raise released_error(source)
     if depth > MAX_DEPTH or nodes[0] > MAX_NODES or schema.n_children > MAX_NODES:
-        raise too_many_nodes(source)
+        raise InterfaceError(
+            f"Arrow: {source} has more than {MAX_DEPTH} levels of children or more than {MAX_NODES} nodes; accepted: at most"
+            f" {MAX_DEPTH} levels and {MAX_NODES} nodes"
+        )
     if schema.format == NULL:
         raise interface_error("Arrow", f"{source}.format", None, "a format of the C data interface, such as 'g' or '+l'")
     if schema.n_children < 0:
@@ -120,13 +116,4 @@ cdef int move_schema(Import owner, object capsule, str source) except -1:
         raise released_error("ArrowSchema")
     owner.schema = schema[0]
     schema.release = NULL
-    return 0
-
-
-cdef int move_array(Import owner, object capsule, str source) except -1:
-    cdef ArrowArray* array = <ArrowArray*> pointer_in(capsule, ARRAY_NAME, source)
-    if array.release == NULL:
-        raise released_error("ArrowArray")
-    owner.array = array[0]
-    array.release = NULL
     return 0

@@ -418,16 +418,13 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
         fill_views(t, owner, schema, array, first, length)
     else:
         t.offsets = offsets_of(owner, array, first, length, row.width)
-        t.content = child_of(owner, schema, array) if has(t, LISTS) else \
-            characters_of(owner, schema, array, t.offsets)
         if has(t, LISTS):
+            t.content = build(owner, schema.children[0], array.children[0], 0, array.children[0].length)
             t.child_fields = fields_of(schema, b"item")
             t.meaning = "+m" if schema.format[1] == c"m" else None
+        else:
+            t.content = characters_of(owner, schema, array, t.offsets)
     return t
-
-
-cdef object child_of(Import owner, ArrowSchema* schema, ArrowArray* array):
-    return build(owner, schema.children[0], array.children[0], 0, array.children[0].length)
 
 
 cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* array, Descriptor offsets):

@@ -57,29 +57,8 @@ cdef bytes letter_of(Descriptor a):
             return _FORMATS_OF_UNITS[unit][0 if dtype.kind == "M" else 1]
     raise Refusal(
         "Arrow", f"no format for dtype {dtype!r}",
-        "integers, float16 to float64, bool, times in s, ms, us and ns, and raw bytes, in native byte order", call_for(dtype),
+        "integers, float16 to float64, bool, times in s, ms, us and ns, and raw bytes, in native byte order",
     )
-
-
-cdef str call_for(object dtype):
-    """Return a call that converts the elements to a type that Arrow has, or "" if none is known.
-
-    The cast of times finer than nanoseconds drops their fractions. In the cast of months, a year has 365.2425 days.
-    """
-    if dtype.kind == "U":
-        return "arrayhub.as_numpy(x)"
-    if dtype.char == "g":
-        return "arrayhub.asarray(x, dtype='float64')"
-    if dtype.kind in "iuf" and not dtype.isnative:
-        return "arrayhub.asarray(x).native()"
-    if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and np.can_cast(dtype, np.float32):
-        return "arrayhub.asarray(x, dtype='float32')"      # types of ml_dtypes, such as bfloat16
-    if dtype.kind not in "mM":
-        return ""
-    unit = np.datetime_data(dtype)[0]
-    if unit not in _FORMATS_OF_UNITS:
-        unit = "ns" if unit in ("ps", "fs", "as") else "s"
-    return f"arrayhub.asarray(x).astype('{dtype.kind}8[{unit}]')"
 
 
 # Formats of datetime64 and timedelta64 by NumPy's unit.
@@ -439,23 +418,12 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis
     return new_schema(out, letter_of(a), name, metadata, 0, False)
 
 
-cdef bytes column_name_of(Tree t):
-    """Return the name of a column, encoded for Arrow's schema."""
-    name = (<Tree> t.parts[0]).name if has(t, CHUNKS) else t.name
-    return b"" if name is None else str(name).encode("utf-8", "replace")
-
-
 cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     cdef Descriptor a
     cdef list order
     if isinstance(node, Tree):
-        try:
-            return fill_schema(out, node, column_name_of(<Tree> node))
-        except Refusal as error:
-            if has(<Tree> node, NUMBERS):
-                raise
-            refusal = error
-        raise Refusal(refusal.subject, refusal.reason, refusal.accepted)      # its call fails for a record or a list
+        name = (<Tree> (<Tree> node).parts[0]).name if has(<Tree> node, CHUNKS) else (<Tree> node).name
+        return fill_schema(out, node, b"" if name is None else str(name).encode("utf-8", "replace"))
     a = <Descriptor> node
     if a.nd_ == 1 or not form & TENSOR:
         return fill_typed_schema(out, a, b"", None, form & BOOL8)

@@ -143,15 +143,6 @@ cdef int record_error(Exported* exported, object error) noexcept:
     return EINVAL
 
 
-cdef Py_ssize_t count_chunks(object node) noexcept:
-    return len((<Tree> node).parts) if isinstance(node, Tree) and has(<Tree> node, CHUNKS) else 1
-
-
-cdef object chunk_number(object node, Py_ssize_t k):
-    """Return chunk `k` of a node. The only chunk of a node that is not chunked is the node itself."""
-    return (<Tree> node).parts[k] if isinstance(node, Tree) and has(<Tree> node, CHUNKS) else node
-
-
 cdef int export_schema(Exported* exported, ArrowSchema* out) noexcept with gil:
     cdef int code
     out.release = NULL
@@ -172,12 +163,13 @@ cdef int _stream_schema(Stream* stream, ArrowSchema* out) noexcept nogil:
 cdef int export_next(Exported* exported, ArrowArray* out, ArrowDeviceArray* device) noexcept with gil:
     """Export the next chunk, or signal the end of the stream. `device` is NULL or contains `out`."""
     cdef int code
-    cdef object chunk
+    cdef object chunk = <object> exported.node
+    cdef bint has_chunks = isinstance(chunk, Tree) and has(<Tree> chunk, CHUNKS)
     out.release = NULL
-    if exported.next == count_chunks(<object> exported.node):
+    if exported.next == (len((<Tree> chunk).parts) if has_chunks else 1):
         return 0
     try:
-        chunk = chunk_number(<object> exported.node, exported.next)
+        chunk = (<Tree> chunk).parts[exported.next] if has_chunks else chunk
         if device == NULL:
             ready_for_host(chunk)
             fill_root_array(out, chunk, exported.form)
