@@ -173,7 +173,7 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
 
 
 def _is_about_request(refusal: Refusal) -> bool:
-    """Return whether a refusal is about ``missing=``, whose value does not fit, or names a call instead of ``dtype=``."""
+    """Return whether a refusal is about ``missing=``, whose value does not fit, or names a call for ``dtype=``."""
     argument = refusal.subject.partition(":")[0]
     if argument == "dtype":
         return bool(refusal.call)

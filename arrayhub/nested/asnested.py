@@ -158,7 +158,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False) -> tuple[USMArray, bool] | N
         except Refusal as error:
             error.call = _nested_import_of(obj)
             raise
-    if not is_column(obj) and not is_awkward(obj):
+    if not is_column(obj) and not is_awkward(obj) and not is_arrow_scalar(type(obj)):
         return None
     try:
         column = asnested(obj)

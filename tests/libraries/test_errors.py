@@ -635,3 +635,14 @@ def test_errors_for_numpy_object_arrays_suggest_working_calls(values, calls, mis
     assert re.findall(r"missing='\w*'", refusal(x)) == missing
     for argument in missing:
         assert len(called(f"arrayhub.as_numpy(x, {argument})", x)) == len(values)
+
+
+@pytest.mark.parametrize("columns", [{0: [1, 2]}, {"a": [1], "b": [1, 2]}, {"a": [1, 2], "b": 3}, {"a": 1}], ids=str)
+@pytest.mark.parametrize("library", ["numpy", "arrow", "polars"])
+def test_the_call_for_a_dict_that_is_not_a_table_works(columns, library):
+    pytest.importorskip("pyarrow" if library == "arrow" else library)
+    with pytest.raises(ah.Refusal) as raised:
+        ah.convert(columns, library)
+    call = raised.value.call
+    assert call == ah.explain(columns, to=library).call
+    assert not call or eval(call, {"arrayhub": ah, "x": columns}) is not None
