@@ -12,7 +12,7 @@ Where a conversion depends on the values, such as on rows of equal lengths, the 
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -308,7 +308,7 @@ def _first_copied(obj: Any) -> Any:
         return None
     if issubclass(type(obj), np.ndarray):
         masked = issubclass(type(obj), np.ma.MaskedArray)
-        return asnested(obj[:LOOKED_AT] if obj.dtype.hasobject or masked else np.empty((0,) * obj.ndim, obj.dtype))
+        return asnested(obj[:LOOKED_AT] if obj.dtype.hasobject or masked else _sample_of(obj))
     if not is_awkward(obj) and not is_pandas(obj) and not hasattr(type(obj), "__arrow_array__"):
         return None
     return asnested(_first_of(obj))
@@ -346,12 +346,18 @@ def _as_nested(obj: Any, source: Source) -> Source:
     has_text, has_fields = array.dtype.kind in "SUT", array.dtype.names is not None
     if not (has_text or has_fields) and (copied or array is obj or not is_column(obj)):
         return source
-    empty = np.empty((0,) * array.ndim, array.dtype)
+    empty = _sample_of(array)
     first = empty if has_text else _first_of(obj) if is_pandas(obj) else obj
     node, why = attempt(asnested, first, copy=VIEW)
     if node is None and (has_text or has_fields):
         node = attempt(asnested, empty)[0]
     return source if not isinstance(node, NestedArray) else replace(source, array=node, copied=copied or why)
+
+
+def _sample_of(array: Any) -> Any:
+    """Return an array of the type of `array`: empty, or two rows of records, whose fields have gaps between them."""
+    rows, others = (2, 1) if array.dtype.names else (0, 0)
+    return np.zeros(tuple(rows if k == 0 else others for k in range(array.ndim)), array.dtype)
 
 
 def _depth(values: Any) -> int:
@@ -792,7 +798,12 @@ def _cast_for(array: Any, consumer: str) -> str:
         return bool(find_obstacle(get_rules(consumer).check, numbers, True, None))
 
     if isinstance(array, NestedArray):
-        return ""
+        facts = _facts_of(array)
+        if facts.leaf != "numbers" or facts.array is None:
+            return ""
+        array = asarray(np.empty(0, facts.dtype))
+        if not is_rejected(array):
+            return ""
     cast = next((name for name in _casts(array) if not is_rejected(asarray(np.empty(0, name)))), "")
     by_type = not cast or array.ndim == 1 or is_rejected(array[:0].reshape(-1))
     return cast if by_type else ""  # otherwise the library rejects the dimensions
@@ -878,7 +889,9 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     if is_pandas(obj):
         subtype = getattr(getattr(obj, "dtype", None), "subtype", None)  # of sparse columns
         dense = attempt(asarray, np.empty(0, subtype))[0] if isinstance(subtype, np.dtype) else None
-        return Verdict(consumer, CANNOT, why, "" if dense is None else _call_on("x.to_numpy()", dense, consumer))
+        sparse_only = consumer in RULES and consumer not in _ROWS
+        call = "" if dense is None or sparse_only else _call_on("x.to_numpy()", dense, consumer)
+        return Verdict(consumer, CANNOT, why, call)
     if "collect()" in own:
         export = consumer in NESTING
         return Verdict(consumer, CANNOT, why, call_of(consumer, own) if export else f"arrayhub.asnested({own})")
@@ -888,12 +901,18 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     if call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
         return Verdict(consumer, CANNOT, why, call)
     call = own or call
-    if not call:
+    if not call or (consumer in RULES and consumer not in _ROWS):  # a library that has only sparse arrays
         return Verdict(consumer, CANNOT, why)
-    if root_of(type(obj)) == "torch":
-        dtype = attempt(requested_dtype, obj.dtype)[0]
-        array = attempt(asarray, np.empty((0,) * obj.ndim, dtype))[0]
+    array = attempt(_array_like, obj)[0]
+    if array is not None or root_of(type(obj)) == "torch":
         return Verdict(consumer, CANNOT, why, "" if array is None else _call_on(call, array, consumer))
     if consumer in NESTING or consumer == "numpy" or consumer not in _ROWS:
         return Verdict(consumer, CANNOT, why, call_of(consumer, call))
-    return Verdict(consumer, CANNOT, why, call_of(consumer, call, *(("copy=True",) if consumer != "torch" else ())))
+    return Verdict(consumer, CANNOT, why, call_of(consumer, call, "copy=True"))
+
+
+def _array_like(obj: Any) -> Any:
+    """Return an empty array with the element type and the number of dimensions of an object that `asarray` rejects."""
+    dtypes = getattr(obj, "dtypes", None)  # of an xarray.Dataset
+    dtype = np.result_type(*dtypes.values()) if isinstance(dtypes, Mapping) else requested_dtype(obj.dtype)
+    return asarray(np.empty((0,) * getattr(obj, "ndim", 1), dtype))
