@@ -17,7 +17,7 @@ LINES = {
     "arrayhub/adapters": 6800,
     "arrayhub/array": 2500,
     "arrayhub/capi": 1750,
-    "arrayhub/convert": 4590,
+    "arrayhub/convert": 4610,
     "arrayhub/include": 2250,
     "arrayhub/inspection": 3250,
     "arrayhub/libraries": 4400,
