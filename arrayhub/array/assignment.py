@@ -25,7 +25,7 @@ def assign(array, key, value):
         hooks.functions.check_values(value)  # first, because NumPy's conversion calls methods of the elements
         _store(validate_value(with_ndarrays(value), target.dtype, "x[...] = value"), target)
         return
-    source = hooks.functions.asarray(value)
+    source = hooks.functions.asarray(value, copy=None)
     is_copy_of_bytes = not is_host_readable(target) or (not is_host_readable(source) and source.size == target.size)
     if is_copy_of_bytes and have_one_type(source, target):
         _copy(source, target)

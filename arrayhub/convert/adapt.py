@@ -36,7 +36,8 @@ def adapt(
       `placement` returns for the arguments. A result that is a converted argument is returned as the caller's object.
       Other objects, such as numbers and dataclasses, are returned unchanged.
     - Callers of pandas and xarray get NumPy arrays, and DataFrames of tables, unless `labels` is True.
-    - Two arguments whose index, columns, dims or coords differ along a dimension are an error.
+    - Two arguments whose index, columns, dims or coords differ along a dimension are an error, unless both are of the
+      library `to`, whose functions compare them.
     - Sparse arguments and results remain sparse. They are SciPy's sparse arrays if `to` is "numpy", or if the caller's
       library does not have sparse arrays.
     - A 0-d array in the result becomes a NumPy scalar if the caller's library has only columns, such as pandas.

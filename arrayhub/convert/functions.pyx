@@ -119,7 +119,7 @@ def asarray(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     if dtype is not None and via is None:
         a = import_for_dtype(obj, dtype, order, False)
     elif via is not None:
-        a = import_via(obj, order, via)
+        a = import_via_allowed(obj, order, via, copy)
     else:
         a = import_array(obj, order) if copy is False and device is None else import_or_build(obj, order, False)
     if dtype is None and device is None and copy is False:
@@ -154,15 +154,37 @@ cdef Descriptor import_or_build(
     return order_on_stream(a, stream)
 
 
+cdef Descriptor import_via_allowed(object obj, object stream, object via, object copy):
+    """Import `obj` through a protocol. Lazy bits of torch are resolved unless `copy` is False."""
+    cdef Descriptor a
+    try:
+        return import_via(obj, stream, via)
+    except BufferError as error:
+        refusal = error
+    resolved = None if copy is False else without_lazy_bits(obj)
+    if resolved is None:
+        raise refusal
+    a = import_via(resolved, stream, via)
+    a.flags_ |= COPIED
+    return a
+
+
+cdef object without_lazy_bits(object obj):
+    """Return a copy of a tensor without lazy conjugate and negative bits. Return None for other objects."""
+    if not is_own(obj, _TORCH):
+        return None
+    from arrayhub.libraries.torch import resolve_lazy_bits
+
+    return resolve_lazy_bits(obj)
+
+
 cdef Descriptor build_dense(object obj, bint keeps_lists, object dtype):
     """Copy an object that `import_array` rejects to a dense array, or return None."""
     cdef Descriptor a
     if is_object_array(obj):
         return import_objects(obj)
     if is_own(obj, _TORCH):
-        from arrayhub.libraries.torch import resolve_lazy_bits
-
-        resolved = resolve_lazy_bits(obj)
+        resolved = without_lazy_bits(obj)
         found = None if resolved is None else (import_array(resolved, None), True)
     else:
         found = hooks.nested.dense_copy(obj, keeps_lists, as_dtype(dtype))

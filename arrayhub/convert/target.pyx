@@ -26,7 +26,7 @@ from arrayhub._core.errors import PASSES_ON, PlaceError, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import PROTOCOLS
-from arrayhub.array.casting import cast_checked
+from arrayhub.array.casting import cast_checked, check_fit
 from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
 from arrayhub.convert.functions import (
@@ -42,7 +42,7 @@ from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_lib
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import NESTING, row_of_type
-from arrayhub.libraries.numpy import VALUES
+from arrayhub.libraries.numpy import VALUES, ndarray
 from arrayhub.runtimes.host import is_host_readable
 
 cdef dict EXPORTERS = functions.EXPORTERS
@@ -119,10 +119,11 @@ cdef class Target:
             return self._convert_sparse(obj, call, copy, dtype, move)
         cdef bint moves = move or copy is True
         given = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
-        if isinstance(dtype, str) and dtype == "model" or dtype is None and self.library == "jax":
+        if isinstance(dtype, str) and dtype == "model":
+            dtype = self._check_fit(given, call, missing)      # the export casts, as for other types
+        elif dtype is None and self.library == "jax":
             given = self._cast(given, call, copy, dtype, missing)
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
-            dtype = None      # the export casts to other types, as `convert` does
         if self.device is not None and not self.host_only and not (type(given) is numpy.ndarray and self.device == CPU):
             given = self._move(given, call, moves, advice)
         if self.nests and getattr(cls or type(self.model), "__name__", "") != "Tensor":
@@ -232,16 +233,32 @@ cdef class Target:
             except (BufferError, TypeError):  # the export raises the error
                 return obj
             return narrow_for_jax(array, f"{call}: jax without x64")
-        array = import_dense_or_nested(obj, copy)
-        if isinstance(array, Tree) or array.dtype.kind in "SUT":
-            kind = array.type if isinstance(array, Tree) else array.dtype
-            raise TypeError(f"{call}: dtype is {show(dtype)}, but the elements are {kind}; accepted: dtype=None")
+        array = self._numbers_of(obj, call, copy, dtype)
         if not isinstance(dtype, str) or dtype != "model":
             own = requested_dtype(dtype)
             values = issubclass(type(obj), VALUES)
             return obj if array.dtype == own else asarray(obj if values else array, dtype=own)
         own = self.dtype(call)
         return obj if array.dtype == own else cast_checked(array, own, call)
+
+    def _check_fit(self, obj, str call, missing):
+        """Return the element type of the model, or None if `obj` has it. Raise an error if a value does not fit."""
+        own = self.dtype(call)
+        if missing is not None:
+            obj = convert(obj, "numpy", copy=None, missing=missing)
+        array = self._numbers_of(obj, call, None, "model")
+        if array.dtype == own:
+            return None
+        check_fit(ndarray(transfer.to_host(array)), own, call)
+        return own
+
+    def _numbers_of(self, obj, str call, copy, dtype):
+        """Import an object as a dense array without text."""
+        array = import_dense_or_nested(obj, copy)
+        if isinstance(array, Tree) or array.dtype.kind in "SUT":
+            kind = array.type if isinstance(array, Tree) else array.dtype
+            raise TypeError(f"{call}: dtype is {show(dtype)}, but the elements are {kind}; accepted: dtype=None")
+        return array
 
     def dtype(self, str call not None):
         """Return the element type of the model."""

@@ -22,6 +22,9 @@ def dtype_of_value(obj: Any) -> np.dtype[Any]:
     if not level:
         return np.dtype(float)
     check_values(level)  # as `asarray` does
+    shapes = {tuple(getattr(item, "shape", ())) for item in level}
+    if len(shapes) > 1:
+        raise TypeError("the arrays in it have different shapes")
     dtypes = [_dtype_of_item(item) for item in level]
     common = np.result_type(*dtypes)
     if common.kind in "SU" and any(dtype.kind not in "SU" for dtype in dtypes):

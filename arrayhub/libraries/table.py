@@ -104,11 +104,12 @@ def _dtype_of_awkward(obj: Any) -> Any:
 
 
 def _call_on_dict(obj: Any) -> str:
-    # pyarrow.table accepts sequences and arrays as columns.
-    columns = all(
-        hasattr(type(value), "__len__") and not isinstance(value, (str, bytes, dict)) for value in obj.values()
-    )
-    return "arrayhub.asnested(x)" if columns else "arrayhub.asnested([x])"
+    columns = [value for value in obj.values() if hasattr(type(value), "__len__")]
+    if any(type(key) is not str for key in obj):
+        return ""
+    lengths = {None if isinstance(value, (str, bytes, dict)) else len(value) for value in columns}
+    is_table = len(columns) == len(obj) and len(lengths) <= 1 and None not in lengths
+    return "arrayhub.asnested(x)" if is_table else "arrayhub.asnested([x])"
 
 
 def _call_on_h5py(obj: Any) -> str:

@@ -183,7 +183,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
         except Refusal as error:
             error.call = error.call or _nested_import_of(obj)
             raise
-    if not is_column(obj) and not is_awkward(obj):
+    if not is_column(obj) and not is_awkward(obj) and not is_arrow_scalar(type(obj)):
         return None
     try:
         column = asnested(obj)

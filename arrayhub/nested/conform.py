@@ -58,9 +58,7 @@ def _cast(node: Any, dtype: np.dtype[Any], built: bool = False) -> Any:
         node = decode(node, "dtype")
     kind = kind_of(node)
     if kind.packed:
-        facts = field_facts(node) | {"validity": node.validity, "bit": node.validity_offset}
-        flat = make("flat", len(node), content=unpack_bits(node), **facts)
-        return node if dtype == np.bool_ else _cast(flat, dtype, built)
+        return node if dtype == np.bool_ else _cast(with_byte_booleans(node), dtype, built)
     if not (kind.chunks or kind.fields or kind.lists or (kind.numbers and node.meaning is None)):
         raise _cast_error(node.type, dtype)
     if node.extension is not None and not kind.chunks and node.extension[0] != "arrow.fixed_shape_tensor":
@@ -73,6 +71,16 @@ def _cast(node: Any, dtype: np.dtype[Any], built: bool = False) -> Any:
         return node
     parts = iter(new)
     return rebuild(node, lambda _: next(parts))
+
+
+def with_byte_booleans(node: Any) -> Any:
+    """Return booleans, and lists of booleans, with one byte for each boolean. Return other nodes unchanged."""
+    if not isinstance(node, NestedArray) or not (kind_of(node).packed or kind_of(node).lists):
+        return node
+    if kind_of(node).lists:
+        return rebuild(node, with_byte_booleans)
+    facts = field_facts(node) | {"validity": node.validity, "bit": node.validity_offset}
+    return make("flat", len(node), content=unpack_bits(node), **facts)
 
 
 def _cast_error(type_: Any, dtype: np.dtype[Any]) -> TypeError:

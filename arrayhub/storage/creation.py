@@ -193,7 +193,7 @@ def from_array(
     given = _closer(data, device_data, options.get("memory"))
     if dtype is not None:
         element_type(dtype)  # rejects sub-arrays
-    source = asarray(given, dtype=dtype)
+    source = asarray(given, copy=None, dtype=dtype)
     if is_packed(source):
         raise TypeError(
             f"from_array: elements of {name_of_elements(source)} are packed into shared bytes; accepted: elements of"

@@ -109,3 +109,32 @@ def test_stream_is_read_once():
     source = Once()
     assert ah.as_arrow(source, copy=None).to_pylist() == [1, 2]
     assert source.reads == 1
+
+
+@pytest.mark.parametrize("copy", [None, True])
+def test_every_import_with_a_copy_resolves_lazy_bits(copy):
+    torch = pytest.importorskip("torch")
+    conjugate = torch.tensor([1 + 2j, 3 - 1j]).conj()
+    for tensor, expected in ((conjugate, [1 - 2j, 3 + 1j]), (conjugate.imag, [-2, 1])):
+        assert ah.from_dlpack(tensor, copy=copy).tolist() == expected
+        assert ah.asarray(tensor, via="dlpack", copy=copy).is_copy
+        assert ah.from_array(tensor).tolist() == expected
+        x = ah.zeros(2, dtype=str(tensor.dtype).removeprefix("torch."))
+        x[...] = tensor
+        assert x.tolist() == expected
+        with pytest.raises(ah.Refusal, match="is_conj|is_neg"):
+            ah.from_dlpack(tensor, copy=False)
+
+
+def test_assignment_and_from_array_copy_what_cannot_be_viewed():
+    pa = pytest.importorskip("pyarrow")
+    for source, expected in (
+        (pa.array([True, False]), [True, False]),
+        (pa.chunked_array([[1], [2]]), [1, 2]),
+        (np.array([1, 2.5], dtype=object), [1, 2.5]),
+    ):
+        made = ah.from_array(source)
+        assert made.tolist() == expected
+        x = ah.zeros(2, dtype=made.dtype)
+        x[...] = source
+        assert x.tolist() == expected

@@ -4,6 +4,7 @@ import ctypes
 import datetime
 import decimal
 import re
+import sys
 import uuid
 
 import numpy as np
@@ -635,3 +636,51 @@ def test_errors_for_numpy_object_arrays_suggest_working_calls(values, calls, mis
     assert re.findall(r"missing='\w*'", refusal(x)) == missing
     for argument in missing:
         assert len(called(f"arrayhub.as_numpy(x, {argument})", x)) == len(values)
+
+
+@pytest.mark.parametrize("columns", [{0: [1, 2]}, {"a": [1], "b": [1, 2]}, {"a": [1, 2], "b": 3}, {"a": 1}], ids=str)
+@pytest.mark.parametrize("library", ["numpy", "arrow", "polars"])
+def test_the_call_for_a_dict_that_is_not_a_table_works(columns, library):
+    pytest.importorskip("pyarrow" if library == "arrow" else library)
+    with pytest.raises(ah.Refusal) as raised:
+        ah.convert(columns, library)
+    call = raised.value.call
+    assert call == ah.explain(columns, to=library).call
+    assert not call or eval(call, {"arrayhub": ah, "x": columns}) is not None
+
+
+WITH_CALLS = {
+    "arrays of different lengths": lambda: [np.ones(2), np.ones(3)],
+    "records with text": lambda: np.zeros(2, [("a", "i4"), ("b", "U2")]),
+    "lists of booleans": lambda: pa.array([[True], [False, True]]),
+    "scalar of pyarrow": lambda: pa.scalar(1),
+    "dask": lambda: pytest.importorskip("dask.array").ones(2),
+    "key of jax": lambda: pytest.importorskip("jax").random.key(0),
+    "Dataset": lambda: pytest.importorskip("xarray").Dataset({"a": ("x", [1])}),
+    "sparse column": lambda: pytest.importorskip("pandas").Series([0, 1], dtype="Sparse[int64]"),
+    "gradient": lambda: pytest.importorskip("torch").ones(2, requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("name", WITH_CALLS)
+@pytest.mark.parametrize(
+    "library", ["numpy", "torch", "jax", "arrow", "polars", "pandas", "xarray", "arrayhub", "scipy"]
+)
+def test_the_call_of_a_refusal_works(name, library):
+    pytest.importorskip({"arrow": "pyarrow"}.get(library, library))
+    x, refusal = WITH_CALLS[name](), None
+    try:
+        ah.convert(x, library)
+    except ah.Refusal as error:
+        refusal = error
+    call = ah.explain(x, to=library).call
+    assert refusal is None or refusal.call == call
+    if call:
+        assert eval(call, {"arrayhub": ah, "numpy": np, "jax": sys.modules.get("jax"), "x": x}) is not None
+
+
+def test_booleans_in_bits_become_a_jagged_tensor():
+    pytest.importorskip("torch")
+    for copy in (None, True):
+        tensor = ah.as_torch(pa.array([[True], [False, True]]), copy=copy)
+        assert [row.tolist() for row in tensor.unbind()] == [[True], [False, True]]

@@ -17,6 +17,7 @@ from arrayhub.nested.array import (
     to_string_dtype,
 )
 from arrayhub.nested.asnested import has_variable_length
+from arrayhub.nested.conform import with_byte_booleans
 from arrayhub.nested.export.shared import copied_chunk, single_chunk
 from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.opaque import decode, is_list_view, is_run_end
@@ -125,5 +126,5 @@ def torch_from(x: NestedArray, copy: bool | None, allow_readonly: bool = False) 
     is_dense = is_refused or (is_dense and not has_variable_length(x))
     if kind.indices or is_run_end(x) or (not x.null_count and is_dense):
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
-    x = copied_chunk(x) if copy else x
+    x = copied_chunk(with_byte_booleans(x)) if copy else x
     return as_jagged(x, copy, allow_readonly)
