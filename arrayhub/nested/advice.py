@@ -655,7 +655,12 @@ def _call_by_field(record: Any, consumer: str, x: str) -> str:
     call = call_of(consumer, "column", missing, "copy=True")
     if any(_obstacle_to_copy(array, consumer) for array in arrays):
         common = attempt(np.result_type, *(array.dtype for array in arrays))[0]
-        call = "" if common is None else _call_on_numbers(consumer, "column", _empty(common), missing)
+        if common is None:
+            return ""
+        moved = "" if _way_to_copy(_empty(common), consumer) == "copy=True" else "copy=True"
+        call = call_of(consumer, "column", f"dtype={common.name!r}", missing, moved)
+        if _obstacle_to_copy(_empty(common), consumer):
+            call = _call_on_numbers(consumer, "column", _empty(common), missing)
     return call and f"{{key: {call} for key, column in {x}.fields.items()}}"
 
 

@@ -1054,3 +1054,10 @@ def test_pandas_columns_that_pyarrow_cannot_convert_are_rejected():
 def test_single_tensor_of_pyarrow_is_imported():
     tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(8.0).reshape(2, 2, 2))
     assert ah.asnested(tensors[1]).to_list() == [[[4, 5], [6, 7]]]
+
+
+def test_runs_are_not_decoded_before_a_view_of_them_is_refused():
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([10**12], pa.int64()), pa.array([1.0]))  # 8 TB, if decoded
+    with pytest.raises(BufferError, match="are converted"):
+        ah.asnested(runs).to_dense(copy=False)
+    assert ah.explain(runs, to="numpy").call == "arrayhub.as_numpy(x, copy=True)"

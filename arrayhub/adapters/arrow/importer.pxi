@@ -102,11 +102,16 @@ cdef str refusal_of(Tree t):
     return refusal_of_type(type_name(t.meaning)) if has(t, NUMBERS | FOREIGN) else NODE_KINDS[t.kind].refusal.decode()
 
 
+cdef dict _REMEDIES = {
+    "date32": "; pass copy=True, which converts to datetime64[D]",
+    "date64": "; pass copy=True, which converts to datetime64[ms]",
+    "decimal": "; arrayhub.as_arrow(x).cast('float64') rounds them",
+}
+
+
 cdef str refusal_of_type(str name):
     """Return why elements of a type that NumPy does not have are not a dense array."""
-    unit = {"date32": "D", "date64": "ms"}.get(name)
-    remedy = "" if unit is None else f"; pass copy=True, which converts to datetime64[{unit}]"
-    return f"has elements of {name}, a type that NumPy does not have{remedy}"
+    return f"has elements of {name}, a type that NumPy does not have{_REMEDIES.get(name, '')}"
 
 
 # ------------------------------------------------------------------------------------------- streams that are read once
