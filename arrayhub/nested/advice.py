@@ -15,7 +15,7 @@ rows of equal lengths, the call works for all values.
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -303,7 +303,7 @@ def _copy_first(obj: Any) -> Any:
         if wrappers.refuses_protocols(cls):  # such as a Quantity
             return None
         is_read = obj.dtype.hasobject or issubclass(cls, np.ma.MaskedArray)
-        return asnested(obj[:LOOKED_AT] if is_read else np.empty((0,) * obj.ndim, obj.dtype))
+        return asnested(obj[:LOOKED_AT] if is_read else _sample_of(obj))
     if is_arrow_scalar(cls):
         return asnested(obj)
     if issubclass(cls, (list, tuple)) or is_awkward(obj) or is_pandas(obj) or hasattr(cls, "__arrow_array__"):
@@ -322,12 +322,18 @@ def _as_nested(obj: Any, source: Source) -> Source:
     has_text, has_fields = array.dtype.kind in "SUT", array.dtype.names is not None
     if not (has_text or has_fields) and (copied or array is obj or not is_column(obj)):
         return source
-    empty = np.empty((0,) * array.ndim, array.dtype)
+    empty = _sample_of(array)
     first = empty if has_text else _first_of(obj) if is_pandas(obj) else obj
     node, why = attempt(asnested, first, copy=VIEW)
     if node is None and (has_text or has_fields):
         node = attempt(asnested, empty)[0]
     return source if not isinstance(node, NestedArray) else source._replace(array=node, copied=copied or why)
+
+
+def _sample_of(array: Any) -> Any:
+    """Return an array of the type of `array`: empty, or two rows of records, whose fields have gaps between them."""
+    rows, others = (2, 1) if array.dtype.names else (0, 0)
+    return np.zeros(tuple(rows if k == 0 else others for k in range(array.ndim)), array.dtype)
 
 
 def _depth(values: Any) -> int:
@@ -774,6 +780,7 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     call = refused.call if isinstance(refused, Refusal) else ""
     own, root = wrappers.expression(obj), root_of(type(obj))
     is_onedal = root == "onedal" and source.kind == "sparse" and call != ""
+    only_sparse = consumer in RULES and consumer not in _ROWS
     if is_onedal and consumer in RULES:
         way = "dtype='float32'" if consumer == "jax" else "copy=True"
         return Verdict(consumer, COPY, why, call_of(consumer, "x", way))
@@ -781,7 +788,7 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         call = _call_on(f"{call}.to_dense()", _without_elements(obj.dtype, 2), consumer)
     elif is_pandas(obj):
         subtype = getattr(getattr(obj, "dtype", None), "subtype", None)  # of sparse columns
-        call = _call_on("x.to_numpy()", _without_elements(subtype, 1), consumer)
+        call = "" if only_sparse else _call_on("x.to_numpy()", _without_elements(subtype, 1), consumer)
     elif "collect()" in own:
         call = call_of(consumer, own) if consumer in NESTING else f"arrayhub.asnested({own})"
     elif (
@@ -792,12 +799,22 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         call = own or call
     elif call.endswith(("x.to_list()", "x.to_dicts()")):
         pass  # Python objects, which no library stores
-    elif root == "torch":
-        call = (own or call) and _call_on(own or call, _without_elements(obj.dtype, obj.ndim), consumer)
+    elif only_sparse:
+        call = ""
     elif own or call:
-        is_dense = consumer in _ROWS and consumer not in ("numpy", "torch", *NESTING)
-        call = call_of(consumer, own or call, "copy=True" if is_dense else "")
+        like = attempt(_array_like, obj)[0]
+        copies = consumer in _ROWS and consumer not in ("numpy", *NESTING)
+        by_type = like is not None or root == "torch"
+        call = own or call
+        call = _call_on(call, like, consumer) if by_type else call_of(consumer, call, "copy=True" if copies else "")
     return Verdict(consumer, CANNOT, why, call)
+
+
+def _array_like(obj: Any) -> Any:
+    """Return an array without elements, with the element type and dimensions of an object that `asarray` rejects."""
+    dtypes = getattr(obj, "dtypes", None)  # of an xarray.Dataset
+    dtype = np.result_type(*dtypes.values()) if isinstance(dtypes, Mapping) else obj.dtype
+    return _without_elements(dtype, getattr(obj, "ndim", 1))
 
 
 def _without_elements(dtype: Any, ndim: int) -> Any:
