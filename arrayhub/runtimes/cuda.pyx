@@ -15,7 +15,6 @@ import time
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport intptr_t, uint64_t
-from posix.unistd cimport getpid
 
 from arrayhub._core.descriptor cimport (
     EXTERNAL,
