@@ -7,6 +7,7 @@
 #ifdef _WIN32
 #include <process.h>    /* getpid */
 #else
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 #endif
@@ -29,24 +30,30 @@ static inline void arrayhub_prefer_huge_pages(void *memory, size_t nbytes, uintp
 #endif
 }
 
-/* Block the signals that this thread and new threads of this thread would handle, except those for faults of their own.
-   Windows handles signals in a thread of its own. */
+/* Start a thread that blocks all signals except those for its own faults. Return 0, or another number if it cannot start.
+   Windows handles signals in a thread of its own, and arrayhub_join_thread does nothing there. */
 #ifdef _WIN32
-typedef int arrayhub_signals;
-static inline void arrayhub_block_signals(arrayhub_signals *before) { *before = 0; }
-static inline void arrayhub_restore_signals(const arrayhub_signals *before) { (void)before; }
+typedef unsigned long arrayhub_thread;
+static inline int arrayhub_start_thread(arrayhub_thread *thread, void *(*function)(void *), void *argument) {
+    *thread = PyThread_start_new_thread((void (*)(void *))function, argument);    /* ignores the result */
+    return *thread == PYTHREAD_INVALID_THREAD_ID;
+}
+static inline void arrayhub_join_thread(arrayhub_thread thread) { (void)thread; }
 #else
-typedef sigset_t arrayhub_signals;
-static inline void arrayhub_block_signals(arrayhub_signals *before) {
-    sigset_t every;
+typedef pthread_t arrayhub_thread;
+static inline int arrayhub_start_thread(arrayhub_thread *thread, void *(*function)(void *), void *argument) {
+    sigset_t every, before;
     sigfillset(&every);
     sigdelset(&every, SIGSEGV);
     sigdelset(&every, SIGBUS);
     sigdelset(&every, SIGFPE);
     sigdelset(&every, SIGILL);
-    pthread_sigmask(SIG_SETMASK, &every, before);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    int error = pthread_create(thread, NULL, function, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
-static inline void arrayhub_restore_signals(const arrayhub_signals *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+static inline void arrayhub_join_thread(arrayhub_thread thread) { pthread_join(thread, NULL); }
 #endif
 
 #endif

@@ -532,9 +532,7 @@ def refuse_capture(intptr_t stream, int device):
 
 cdef extern from "pythread.h" nogil:
     ctypedef void* PyThread_type_lock
-    const unsigned long PYTHREAD_INVALID_THREAD_ID
-    int WAIT_LOCK, PY_LOCK_ACQUIRED
-    unsigned long PyThread_start_new_thread(void (*function)(void*) noexcept nogil, void* argument)
+    int WAIT_LOCK, NOWAIT_LOCK, PY_LOCK_ACQUIRED
     PyThread_type_lock PyThread_allocate_lock()
     void PyThread_free_lock(PyThread_type_lock lock)
     int PyThread_acquire_lock(PyThread_type_lock lock, int mode)
@@ -542,10 +540,9 @@ cdef extern from "pythread.h" nogil:
     void PyThread_release_lock(PyThread_type_lock lock)
 
 cdef extern from "platform.h" nogil:
-    ctypedef struct arrayhub_signals:
-        pass
-    void arrayhub_block_signals(arrayhub_signals* before)
-    void arrayhub_restore_signals(const arrayhub_signals* before)
+    ctypedef unsigned long arrayhub_thread
+    int arrayhub_start_thread(arrayhub_thread* thread, void* (*function)(void*) noexcept nogil, void* argument)
+    void arrayhub_join_thread(arrayhub_thread thread)
 
 cdef extern from *:
     """
@@ -720,11 +717,13 @@ cdef struct Job:
     Py_ssize_t lead             # words that the first piece lacks, so that all other pieces start on a page boundary
     int slots                   # slots per lane
     size_t kernel               # handle of the kernel, or 0 if the device array is contiguous
+    PyThread_type_lock ended    # released when no lane works
     # Shared by the lanes; accessed atomically.
     Py_ssize_t next_piece
     Py_ssize_t words_done
     Py_ssize_t stopped          # True: lanes do not claim another piece
     Py_ssize_t error            # error code of the driver
+    Py_ssize_t working          # number of lanes that work, plus one while lanes are started
 
 
 # A lane that works on a job.
@@ -733,7 +732,7 @@ cdef struct Seat:
     Track* track
     char* memory                # slots of this lane in host memory, of one piece each
     char* staging               # buffer of one piece on the device, for reordered words
-    PyThread_type_lock running  # held until the lane's thread has done its work
+    arrayhub_thread thread
 
 
 def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t kernel, list lanes, size_t memory,
@@ -768,16 +767,23 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
     cdef Job job
     cdef Lane lane
     cdef Py_ssize_t size = piece * route.plan.word, reported = 0, done
-    cdef int count = <int> len(lanes), started = 0, running = 0, k
+    cdef int count = <int> len(lanes), started = 0, k
+    cdef bint running = False
     if count == 0 or piece <= 0 or not 0 < slots <= MAX_SLOTS:
         raise ValueError(f"copy_by_lanes: {count} lanes of {slots} slots of {piece} words; accepted: 1 or more lanes, "
                          f"1 to {MAX_SLOTS} slots and 1 or more words")
     cdef Seat* seats = <Seat*> PyMem_Malloc(count * sizeof(Seat))
     if seats == NULL:
         raise MemoryError()
+    job.ended = PyThread_allocate_lock()
+    if job.ended == NULL:
+        PyMem_Free(seats)
+        raise MemoryError()
+    PyThread_acquire_lock(job.ended, WAIT_LOCK)
     job.plan, job.to_host, job.piece, job.slots, job.kernel = &route.plan, to_host, piece, slots, kernel
     job.lead = words_into_page(&route.plan, size)
     job.next_piece = job.words_done = job.stopped = job.error = 0
+    job.working = 1
     for k in range(count):
         lane = lanes[k]
         seats[k].job, seats[k].track = &job, &lane.track
@@ -787,13 +793,13 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
         if threaded:
             with nogil:
                 started = start(seats, count)
-        if started == 0:          # threads are not requested, or cannot be created
+            running = started > 0
+        if not running:          # threads are not requested, or cannot be created
             with nogil:
                 work(&seats[0])
-        running = started
-        while running > 0:
+        while running:
             with nogil:
-                running -= ends(&seats[running - 1])
+                running = not has_ended(&job)
             PyErr_CheckSignals()
             done = look_at(&job.words_done) * route.plan.word
             if report is not None and done != reported:
@@ -802,47 +808,44 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
     finally:
         set_to(&job.stopped, True)
         with nogil:
-            for k in range(running):
-                PyThread_acquire_lock(seats[k].running, WAIT_LOCK)
-        for k in range(started):
-            PyThread_release_lock(seats[k].running)
-            PyThread_free_lock(seats[k].running)
+            if running:
+                PyThread_acquire_lock(job.ended, WAIT_LOCK)
+            for k in range(started):
+                arrayhub_join_thread(seats[k].thread)
+        PyThread_acquire_lock(job.ended, NOWAIT_LOCK)
+        PyThread_release_lock(job.ended)       # a lock must not be held when it is freed
+        PyThread_free_lock(job.ended)
         PyMem_Free(seats)
     check(<int> job.error, "a copy in pieces")
 
 
 cdef int start(Seat* seats, int count) noexcept nogil:
-    """Start one thread per lane. Stop at the first thread that cannot be created. Return the number of started threads.
-
-    The threads block all signals except those for their own faults.
-    """
-    cdef arrayhub_signals before
-    cdef Seat* seat
+    """Start one thread per lane. Stop at the first thread that cannot be created. Return the number of started threads."""
     cdef int started = 0
-    arrayhub_block_signals(&before)
     while started < count:
-        seat = &seats[started]
-        seat.running = PyThread_allocate_lock()
-        if seat.running == NULL:
-            break
-        PyThread_acquire_lock(seat.running, WAIT_LOCK)
-        if PyThread_start_new_thread(run, seat) == PYTHREAD_INVALID_THREAD_ID:
-            PyThread_release_lock(seat.running)
-            PyThread_free_lock(seat.running)
+        add_to(&seats.job.working, 1)
+        if arrayhub_start_thread(&seats[started].thread, run, &seats[started]) != 0:
+            add_to(&seats.job.working, -1)
             break
         started += 1
-    arrayhub_restore_signals(&before)
+    leave_job(seats.job)
     return started
 
 
-cdef int ends(Seat* seat) noexcept nogil:
-    """Wait up to 20 ms for a lane to end, and return 1 if it has ended, else 0. A signal ends the wait."""
-    return PyThread_acquire_lock_timed(seat.running, REPORT_EVERY, True) == PY_LOCK_ACQUIRED
+cdef void leave_job(Job* job) noexcept nogil:
+    if add_to(&job.working, -1) == 1:
+        PyThread_release_lock(job.ended)
 
 
-cdef void run(void* seat) noexcept nogil:
+cdef bint has_ended(Job* job) noexcept nogil:
+    """Wait up to 20 ms for all lanes to end, and return whether they have ended. A signal ends the wait."""
+    return PyThread_acquire_lock_timed(job.ended, REPORT_EVERY, True) == PY_LOCK_ACQUIRED
+
+
+cdef void* run(void* seat) noexcept nogil:
     work(<Seat*> seat)
-    PyThread_release_lock((<Seat*> seat).running)
+    leave_job((<Seat*> seat).job)
+    return NULL
 
 
 cdef void work(Seat* seat) noexcept nogil:
