@@ -22,7 +22,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -30,7 +29,7 @@ import zipfile
 from pathlib import Path
 
 import numpy
-from build_inplace import DECLARATIONS, PACKAGE, ROOT, link_declarations, read_list
+from build_inplace import DECLARATIONS, PACKAGE, link_declarations, read_list
 from c_warnings import FILES, compile_file, run
 
 # Columns: platform of wheels, and the file with Python's names for the linker.
@@ -161,7 +160,7 @@ def main():
             place.mkdir()
             include = make_headers(target, place)
             library = make_library(target, place, include[0])
-            options = [*zig(target), "-O1", "-std=c11", "-shared", "-Wno-unknown-warning-option", *flags]
+            options = [*zig(target), "-O0", "-std=c11", "-shared", "-Wno-unknown-warning-option", *flags]
             for path in (*include, "arrayhub/_core"):
                 options += ["-I", path]
             tasks = {}

@@ -1,18 +1,15 @@
-/* What differs between operating systems and between compilers. GCC, clang and clang-cl compile the package. */
+/* What differs between operating systems. The functions whose names start with __builtin are those of GCC and clang. */
 #ifndef ARRAYHUB_PLATFORM_H
 #define ARRAYHUB_PLATFORM_H
 
 #include <Python.h>
-#include <stdint.h>
 #ifdef _WIN32
 #include <process.h>    /* getpid */
 #else
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
-#endif
-#ifdef __linux__
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 /* Signed arithmetic that reports overflow. In C, signed overflow is undefined behavior. */

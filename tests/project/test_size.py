@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = {".py", ".pyx", ".pxd", ".pxi", ".pyi", ".h", ".hpp"}
 LINES = {
     "arrayhub": 1000,
-    "arrayhub/_core": 4630,
+    "arrayhub/_core": 4631,
     "arrayhub/adapters": 6800,
     "arrayhub/array": 2500,
     "arrayhub/capi": 1750,
