@@ -105,7 +105,7 @@ def compile_module(name, folder, meson, in_place):
     return run([*options, *(["-shared", "-o", str(module)] if in_place else ["-c", "-o", os.devnull])])
 
 
-def compile_file(file, language, libraries, options, compilers, python):
+def compile_file(file, language, libraries, options, compilers, python, output=os.devnull):
     """Compile a header or a source file with Python's headers. Return the compiler's output and exit status."""
     kind, standard = language
     command = [*compilers[kind], f"-std={standard}", *STRICT, "-DNAME=probe"]
@@ -116,7 +116,7 @@ def compile_file(file, language, libraries, options, compilers, python):
         command += ["-isystem", str(HEADERS[library](importlib.import_module(library)))]
     # Include a header into an empty file, because compilers would warn about `#pragma once` in the main file.
     named = ["-include", file, "-x", kind, os.devnull] if "/include/" in file else ["-x", kind, file]
-    return run([*command, *options, *named, "-c", "-o", os.devnull])
+    return run([*command, *options, *named, "-c", "-o", str(output)])
 
 
 def run(command):

@@ -173,7 +173,9 @@ def main():
                     continue
                 for language in languages:
                     label = " ".join((file, language[1], *more))
-                    tasks[label] = pool.submit(compile_file, file, language, libraries, more, compilers, include[0])
+                    output = place / f"{len(tasks)}.o"  # zig takes /dev/null for a file in the current folder
+                    how = (compilers, include[0], output)
+                    tasks[label] = pool.submit(compile_file, file, language, libraries, more, *how)
             bad = 0
             for label, task in tasks.items():
                 output, status = task.result()
