@@ -105,20 +105,18 @@ def compile_module(name, folder, meson, in_place):
     return run([*options, *(["-shared", "-o", str(module)] if in_place else ["-c", "-o", os.devnull])])
 
 
-def compile_file(file, language, libraries, options):
-    """Compile a header or a source file. Return the compiler's output and exit status."""
+def compile_file(file, language, libraries, options, compilers, python, output=os.devnull):
+    """Compile a header or a source file with Python's headers. Return the compiler's output and exit status."""
     kind, standard = language
-    variable = {"c": "CC", "c++": "CXX"}[kind]
-    compiler = shlex.split(os.environ.get(variable, {"c": "gcc", "c++": "g++"}[kind]))
-    command = [*compiler, f"-std={standard}", *STRICT, "-DNAME=probe"]
+    command = [*compilers[kind], f"-std={standard}", *STRICT, "-DNAME=probe"]
     for folder in ("arrayhub/include", "arrayhub/_core", "tests/support/native"):
         command += ["-I", folder]
-    command += ["-isystem", sysconfig.get_path("include")]
+    command += ["-isystem", str(python)]
     for library in libraries:
         command += ["-isystem", str(HEADERS[library](importlib.import_module(library)))]
     # Include a header into an empty file, because compilers would warn about `#pragma once` in the main file.
     named = ["-include", file, "-x", kind, os.devnull] if "/include/" in file else ["-x", kind, file]
-    return run([*command, *options, *named, "-c", "-o", os.devnull])
+    return run([*command, *options, *named, "-c", "-o", str(output)])
 
 
 def run(command):
@@ -147,6 +145,11 @@ def main():
     if unknown := {*arguments.units} - {*modules, *(file for file, *_ in FILES)}:
         parser.error(f"unknown module or file: {', '.join(sorted(unknown))}")
     wanted = arguments.units or [*modules, *(file for file, *_ in FILES)]
+    compilers = {
+        "c": shlex.split(os.environ.get("CC", "gcc")),
+        "c++": shlex.split(os.environ.get("CXX", "g++")),
+    }
+    python = sysconfig.get_path("include")
     printed, failed, compiled = set(), [], 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         modules = [name for name in modules if name in wanted]
@@ -160,7 +163,7 @@ def main():
                 continue
             for language in languages:
                 label = " ".join((file, language[1], *libraries))
-                tasks[label] = pool.submit(compile_file, file, language, libraries, options)
+                tasks[label] = pool.submit(compile_file, file, language, libraries, options, compilers, python)
         for label, task in tasks.items():
             output, status = task.result()
             own = own_diagnostics(output)

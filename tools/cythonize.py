@@ -33,9 +33,10 @@ def main(depfile, *arguments):
     targets = [Path(name) for name in arguments if name.endswith(".c")]
     sources = [name for name in arguments if name.endswith(".pyx")]
     options = arguments[len(targets) + len(sources) :]
-    gc.disable()  # garbage collection takes a third of Cython's time; without it, a process needs up to 600 MB
-    cores = len(os.sched_getaffinity(0))
-    with concurrent.futures.ProcessPoolExecutor(cores, multiprocessing.get_context("fork")) as pool:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    context = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
+    # Garbage collection takes a third of Cython's time. Without it, a process needs up to 600 MB.
+    with concurrent.futures.ProcessPoolExecutor(cores, context, initializer=gc.disable) as pool:
         tasks = [pool.submit(translate, *pair, options) for pair in zip(sources, targets, strict=True)]
         depends = " \\\n".join(task.result() for task in tasks)
     Path(depfile).write_text(f"{targets[0]}: {depends}\n")

@@ -3,7 +3,7 @@
 Strides are in bytes unless stated otherwise.
 """
 
-cdef extern from "checked.h" nogil:
+cdef extern from "platform.h" nogil:
     bint checked_mul(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* out)
     bint checked_add(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* out)
 

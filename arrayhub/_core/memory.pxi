@@ -201,27 +201,11 @@ cdef void _free_zeros(void* allocation) noexcept:
 describe_release(_free_zeros, b"free", NULL)
 
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #if defined(__linux__)
-    #include <sys/mman.h>
-    #endif
-    #define ARRAYHUB_LARGE (1 << 22)    /* bytes: a block of this size contains an aligned huge page at any start address */
-
-    /* The first access to each page dominates the time of a copy into new memory. Huge pages reduce the number of pages, and
-       NumPy requests them, too. The request is only a hint, so its result is ignored. */
-    static void arrayhub_prefer_huge_pages(void *memory, size_t nbytes, uintptr_t page) {
-    #if defined(__linux__)
-        uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
-        if (nbytes >= ARRAYHUB_LARGE) (void)madvise((void *)start, nbytes - (start - (uintptr_t)memory), MADV_HUGEPAGE);
-    #else
-        (void)memory; (void)nbytes; (void)page;
-    #endif
-    }
-    """
+cdef extern from "platform.h":
     void arrayhub_prefer_huge_pages(void* memory, size_t nbytes, size_t page) nogil
-    const Py_ssize_t ARRAYHUB_LARGE
+
+cdef enum:
+    LARGE = 1 << 22     # bytes: a block of this size contains an aligned huge page at any start address
 
 
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
@@ -231,7 +215,7 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
     CPython 3.15 without the GIL writes to all pages (python/cpython#144914).
     """
     cdef MemoryBlock block = new_block(OWNED, None, NULL, nbytes, DLDevice(kDLCPU, 0))
-    cdef bint by_libc = zeroed and nbytes >= ARRAYHUB_LARGE
+    cdef bint by_libc = zeroed and nbytes >= LARGE
     cdef void* allocation = NULL
     if nbytes <= PY_SSIZE_T_MAX - alignment:
         if by_libc:
@@ -240,7 +224,8 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
             allocation = PyMem_RawCalloc(nbytes + alignment, 1) if zeroed else PyMem_RawMalloc(nbytes + alignment)
     if allocation == NULL:
         raise MemoryError(f"cannot allocate {nbytes} bytes of host memory")
-    arrayhub_prefer_huge_pages(allocation, nbytes, PAGE)
+    if nbytes >= LARGE:
+        arrayhub_prefer_huge_pages(allocation, nbytes, PAGE)
     cdef size_t start = <size_t> allocation + to_boundary(<size_t> allocation, alignment, behind)
     block.address_ = <char*> start
     block.resource = allocation

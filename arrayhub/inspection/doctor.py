@@ -14,6 +14,7 @@ from typing import Any
 from arrayhub.inspection.probe import ANSWER
 from arrayhub.libraries import known
 from arrayhub.libraries.plugins import entry_points, words_of
+from arrayhub.runtimes import CUDA_FILE
 
 _PATIENCE = 60  # maximum seconds for the import of one library
 
@@ -228,7 +229,7 @@ def _sycl_lines(sycl: dict[str, Any]) -> Iterator[str]:
 
 def _cuda_lines(cuda: dict[str, Any]) -> Iterator[str]:
     if cuda["driver"] is None:
-        yield cuda["error"] or "no driver: libcuda.so.1 is not on this machine"
+        yield cuda["error"] or f"no driver: {CUDA_FILE} is not on this machine"
         return
     yield f"driver for CUDA {cuda['driver']}"
     for device in cuda["devices"]:

@@ -15,6 +15,7 @@ from arrayhub import asarray, sycl_runtime
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import LIBRARIES
+from arrayhub.runtimes import CUDA_FILE
 
 ANSWER = "arrayhub probe: "  # marker before the JSON
 
@@ -60,7 +61,7 @@ def sycl() -> dict[str, Any]:
 def cuda() -> dict[str, Any]:
     """Report the CUDA driver and its devices."""
     try:
-        driver = ctypes.CDLL("libcuda.so.1")
+        driver = ctypes.CDLL(CUDA_FILE)
     except OSError:
         return {"driver": None, "devices": []}
     number, count = ctypes.c_int(), ctypes.c_int()

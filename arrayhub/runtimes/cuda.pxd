@@ -4,6 +4,9 @@ from libc.stdint cimport intptr_t, uint64_t
 
 from arrayhub._core.descriptor cimport Descriptor, DLDevice
 
+cdef extern from "platform.h" nogil:
+    int getpid()
+
 # Stream handles with special meanings, from CU_STREAM_LEGACY and CU_STREAM_PER_THREAD of the driver API. DLPack and the
 # CUDA array interface use the same numbers.
 cdef enum:

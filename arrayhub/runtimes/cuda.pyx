@@ -15,7 +15,6 @@ import time
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport intptr_t, uint64_t
-from posix.unistd cimport getpid
 
 from arrayhub._core.descriptor cimport (
     EXTERNAL,
@@ -35,6 +34,7 @@ from arrayhub._core.cpython.atomics cimport is_done, mark_done
 
 from arrayhub._core.descriptor import IN_MESSAGES
 from arrayhub._core.errors import INSTEAD, NO_CUDA_DEVICE, interface_error, needed, show
+from arrayhub.runtimes import CUDA_FILE
 
 _NAMES = (
     "cuInit", "cuGetErrorName", "cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetAttribute", "cuPointerGetAttributes",
@@ -45,7 +45,6 @@ _NAMES = (
     "cuMemcpyAsync", "cuMemHostAlloc", "cuMemFreeHost", "cuDeviceCanAccessPeer", "cuCtxEnablePeerAccess",
     "cuLaunchKernel",
 )
-_LIBRARY = "libcuda.so.1"
 
 cdef enum:
     # CUpointer_attribute and CUmemorytype
@@ -128,7 +127,7 @@ cdef bint load_driver(Driver* driver, int* devices) except -1:
     """Load and initialize the driver. Return False if the driver is missing or too old, or does not have a device."""
     cdef void** slots = <void**> driver
     try:
-        library = ctypes.CDLL(_LIBRARY)
+        library = ctypes.CDLL(CUDA_FILE)
         for k, name in enumerate(_NAMES):
             slots[k] = <void*> <intptr_t> ctypes.cast(library[name], ctypes.c_void_p).value
     except (OSError, AttributeError):

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_LIBRARY = "libcuda.so.1"
+from arrayhub.runtimes import CUDA_FILE
+
 HANDLE = 64  # bytes of CUipcMemHandle, CUipcEventHandle and CUmemPoolPtrExportData
 UUID = 16  # bytes
 LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
@@ -52,7 +53,7 @@ def _driver() -> ctypes.CDLL:
     global _loaded
     if _loaded is None:
         try:
-            driver = ctypes.CDLL(_LIBRARY)
+            driver = ctypes.CDLL(CUDA_FILE)
         except OSError as error:
             raise CudaError(f"CUDA: this machine does not have a driver ({error})") from error
         _call_of(driver, "cuInit", 0)

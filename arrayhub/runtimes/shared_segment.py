@@ -118,14 +118,14 @@ def new_segment(nbytes: int) -> SharedSegment:
 
     Raises
     ------
-    ValueError
+    OSError
         The operating system does not support anonymous files in memory.
     MemoryError
         The memory is exhausted.
     """
     create = _find_memfd_create()
     if create is None:
-        raise ValueError("memory: 'shared_memory' requires Linux (memfd_create); accepted here: 'cpu'")
+        raise OSError("memory: 'shared_memory' requires Linux (memfd_create); accepted here: 'cpu'")
     import fcntl  # not on Windows
 
     try:

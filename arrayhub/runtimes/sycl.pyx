@@ -43,6 +43,7 @@ from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 from arrayhub import sycl_runtime
 from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device, register_block_of_usm
 from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
+from arrayhub.runtimes import DPCTL_FILE, LEVEL_ZERO_FILE, OPENCL_FILE, call_after_fork
 
 # ------------------------------------------------------------------------------------------------------------------- usm extent
 
@@ -114,11 +115,11 @@ cdef int look(object library) except -1:
     cdef DriverFunctions functions
     functions.backend = <int (*)(void*) noexcept nogil> address(library, "DPCTLContext_GetBackend")
     functions.native = <GetNative> address(library, "_ZNK4sycl3_V17context9getNativeEv")    # sycl::context::getNative() const
-    functions.context_info = <GetInfo> address("libOpenCL.so.1", "clGetContextInfo")
-    functions.device_info = <GetInfo> address("libOpenCL.so.1", "clGetDeviceInfo")
-    functions.find = <FindFunction> address("libOpenCL.so.1", "clGetExtensionFunctionAddressForPlatform")
-    functions.release = <UseObject> address("libOpenCL.so.1", "clReleaseContext")
-    functions.address_range = <AddressRange> address("libze_loader.so.1", "zeMemGetAddressRange")
+    functions.context_info = <GetInfo> address(OPENCL_FILE, "clGetContextInfo")
+    functions.device_info = <GetInfo> address(OPENCL_FILE, "clGetDeviceInfo")
+    functions.find = <FindFunction> address(OPENCL_FILE, "clGetExtensionFunctionAddressForPlatform")
+    functions.release = <UseObject> address(OPENCL_FILE, "clReleaseContext")
+    functions.address_range = <AddressRange> address(LEVEL_ZERO_FILE, "zeMemGetAddressRange")
     with cython.critical_section(_extent_lock):     # opening a library may let another thread run this function
         if not is_done(&_looked):
             _call = functions
@@ -367,7 +368,7 @@ cdef int find_functions(object dpctl) except -1:
     functions.event_make = <MakeObject> get_c_function(
         sys.modules["dpctl._sycl_event"], "SyclEvent_Make", "struct PySyclEventObject *(DPCTLSyclEventRef)")
     # dpctl has already loaded this file, so CDLL returns the loaded library and does not start a second runtime.
-    library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), "libDPCTLSyclInterface.so"))
+    library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), DPCTL_FILE))
     functions.pointer_type = <PointerType> get_symbol(library, "DPCTLUSM_GetPointerType")
     functions.pointer_device = <PointerDevice> get_symbol(library, "DPCTLUSM_GetPointerDevice")
     functions.delete_device = <UseRef> get_symbol(library, "DPCTLDevice_Delete")
@@ -384,7 +385,7 @@ cdef int find_functions(object dpctl) except -1:
     look(library)
     in_device, shared, in_host = dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost
     memory_type, queue_type, context_type = memory._Memory, dpctl.SyclQueue, dpctl.SyclContext
-    os.register_at_fork(after_in_child=_after_fork)      # has the same effect if several threads register it
+    call_after_fork(_after_fork)      # has the same effect if several threads register it
     with cython.critical_section(_lock):
         if not is_done(&_found):
             _dpctl = functions

@@ -3,7 +3,7 @@
 import ctypes
 from typing import Any
 
-_python = ctypes.PyDLL(None)
+_python = ctypes.PyDLL(None, handle=ctypes.pythonapi._handle)
 _new = _python.PyCapsule_New
 _new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 _NAME = b"dltensor"

@@ -7,6 +7,8 @@ https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html
 import ctypes
 from typing import Any
 
+from arrayhub.runtimes import CUDA_FILE
+
 LEGACY, PER_THREAD = 1, 2  # default streams
 _NON_BLOCKING = 1
 _MICROSECONDS = 30_000
@@ -38,6 +40,6 @@ def copy(target: int, source: int, nbytes: int, stream: int) -> None:
 
 
 def _call(name: str, *arguments: Any) -> None:
-    error = getattr(ctypes.CDLL("libcuda.so.1"), name)(*arguments)
+    error = getattr(ctypes.CDLL(CUDA_FILE), name)(*arguments)
     if error != 0:
         raise RuntimeError(f"arrayhub.testing: {name} failed with the error {error} of the CUDA driver")

@@ -125,6 +125,8 @@ def _run_spawned(kind: str, path: str, task: Task) -> Iterator[dict[str, Any]]:
 
 
 def _run_forked(kind: str, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
+    if not hasattr(os, "fork"):
+        raise OSError(f"arrayhub.testing: {function!r} requires fork; accepted here: a function of a module")
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:

@@ -9,8 +9,6 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int64_t, intptr_t, uint64_t
 from libc.string cimport memcmp, memcpy
-from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
-from posix.unistd cimport getpid
 
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
@@ -46,6 +44,7 @@ from arrayhub.runtimes.cuda cimport (
     driver_for,
     enter,
     finish,
+    getpid,
     has_device,
     leave,
     order_streams,
@@ -531,26 +530,19 @@ def refuse_capture(intptr_t stream, int device):
 # Lanes share only the number of the next piece. Transfers over the bus overlap with the copies and page faults in host
 # memory, which are spread over several threads.
 
-cdef extern from "<pthread.h>" nogil:
-    ctypedef unsigned long pthread_t
-    int pthread_create(pthread_t* thread, void* attributes, void* (*function)(void*) noexcept nogil, void* argument)
-    int pthread_join(pthread_t thread, void** result)
+cdef extern from "pythread.h" nogil:
+    ctypedef void* PyThread_type_lock
+    int WAIT_LOCK, NOWAIT_LOCK, PY_LOCK_ACQUIRED
+    PyThread_type_lock PyThread_allocate_lock()
+    void PyThread_free_lock(PyThread_type_lock lock)
+    int PyThread_acquire_lock(PyThread_type_lock lock, int mode)
+    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int interruptible)
+    void PyThread_release_lock(PyThread_type_lock lock)
 
-cdef extern from "<semaphore.h>" nogil:
-    ctypedef struct sem_t:
-        pass
-    int sem_init(sem_t* semaphore, int shared, unsigned int value)
-    int sem_post(sem_t* semaphore)
-    int sem_timedwait(sem_t* semaphore, const timespec* until)
-    int sem_destroy(sem_t* semaphore)
-
-cdef extern from "<signal.h>" nogil:
-    ctypedef struct sigset_t:
-        pass
-    int SIG_SETMASK, SIGSEGV, SIGBUS, SIGFPE, SIGILL
-    int sigfillset(sigset_t* signals)
-    int sigdelset(sigset_t* signals, int number)
-    int pthread_sigmask(int how, const sigset_t* signals, sigset_t* before)
+cdef extern from "platform.h" nogil:
+    ctypedef unsigned long arrayhub_thread
+    int arrayhub_start_thread(arrayhub_thread* thread, void* (*function)(void*) noexcept nogil, void* argument)
+    void arrayhub_join_thread(arrayhub_thread thread)
 
 cdef extern from *:
     """
@@ -569,8 +561,7 @@ cdef enum:
     DISABLE_TIMING = 2          # CUevent_flags
     PORTABLE = 1                # flag of cuMemHostAlloc: pinned for all contexts
     NON_BLOCKING = 1            # CUstream_flags
-    REPORT_EVERY = 20_000_000   # nanoseconds
-    SECOND = 1_000_000_000
+    REPORT_EVERY = 20_000       # microseconds
 
 MOST_SLOTS = MAX_SLOTS
 
@@ -726,12 +717,13 @@ cdef struct Job:
     Py_ssize_t lead             # words that the first piece lacks, so that all other pieces start on a page boundary
     int slots                   # slots per lane
     size_t kernel               # handle of the kernel, or 0 if the device array is contiguous
-    sem_t ended                 # posted by each lane when it ends
+    PyThread_type_lock ended    # released when no lane works
     # Shared by the lanes; accessed atomically.
     Py_ssize_t next_piece
     Py_ssize_t words_done
     Py_ssize_t stopped          # True: lanes do not claim another piece
     Py_ssize_t error            # error code of the driver
+    Py_ssize_t working          # number of lanes that work, plus one while lanes are started
 
 
 # A lane that works on a job.
@@ -740,7 +732,7 @@ cdef struct Seat:
     Track* track
     char* memory                # slots of this lane in host memory, of one piece each
     char* staging               # buffer of one piece on the device, for reordered words
-    pthread_t thread
+    arrayhub_thread thread
 
 
 def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t kernel, list lanes, size_t memory,
@@ -775,17 +767,23 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
     cdef Job job
     cdef Lane lane
     cdef Py_ssize_t size = piece * route.plan.word, reported = 0, done
-    cdef int count = <int> len(lanes), started = 0, running, k
+    cdef int count = <int> len(lanes), started = 0, k
+    cdef bint running = False
     if count == 0 or piece <= 0 or not 0 < slots <= MAX_SLOTS:
         raise ValueError(f"copy_by_lanes: {count} lanes of {slots} slots of {piece} words; accepted: 1 or more lanes, "
                          f"1 to {MAX_SLOTS} slots and 1 or more words")
     cdef Seat* seats = <Seat*> PyMem_Malloc(count * sizeof(Seat))
     if seats == NULL:
         raise MemoryError()
+    job.ended = PyThread_allocate_lock()
+    if job.ended == NULL:
+        PyMem_Free(seats)
+        raise MemoryError()
+    PyThread_acquire_lock(job.ended, WAIT_LOCK)
     job.plan, job.to_host, job.piece, job.slots, job.kernel = &route.plan, to_host, piece, slots, kernel
     job.lead = words_into_page(&route.plan, size)
     job.next_piece = job.words_done = job.stopped = job.error = 0
-    sem_init(&job.ended, 0, 0)
+    job.working = 1
     for k in range(count):
         lane = lanes[k]
         seats[k].job, seats[k].track = &job, &lane.track
@@ -795,13 +793,13 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
         if threaded:
             with nogil:
                 started = start(seats, count)
-        if started == 0:          # threads are not requested, or cannot be created
+            running = started > 0
+        if not running:          # threads are not requested, or cannot be created
             with nogil:
                 work(&seats[0])
-        running = started
-        while running > 0:
+        while running:
             with nogil:
-                running -= ends(&job)
+                running = not has_ended(&job)
             PyErr_CheckSignals()
             done = look_at(&job.words_done) * route.plan.word
             if report is not None and done != reported:
@@ -810,45 +808,43 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
     finally:
         set_to(&job.stopped, True)
         with nogil:
+            if running:
+                PyThread_acquire_lock(job.ended, WAIT_LOCK)
             for k in range(started):
-                pthread_join(seats[k].thread, NULL)
-        sem_destroy(&job.ended)
+                arrayhub_join_thread(seats[k].thread)
+        PyThread_acquire_lock(job.ended, NOWAIT_LOCK)
+        PyThread_release_lock(job.ended)       # a lock must not be held when it is freed
+        PyThread_free_lock(job.ended)
         PyMem_Free(seats)
     check(<int> job.error, "a copy in pieces")
 
 
 cdef int start(Seat* seats, int count) noexcept nogil:
-    """Start one thread per lane. Stop at the first thread that cannot be created. Return the number of started threads.
-
-    The threads block all signals except those for their own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL).
-    """
-    cdef sigset_t every, before
-    cdef int* own = [SIGSEGV, SIGBUS, SIGFPE, SIGILL]
-    cdef int started = 0, k
-    sigfillset(&every)
-    for k in range(4):
-        sigdelset(&every, own[k])
-    pthread_sigmask(SIG_SETMASK, &every, &before)
-    while started < count and pthread_create(&seats[started].thread, NULL, run, &seats[started]) == 0:
+    """Start one thread per lane. Stop at the first thread that cannot be created. Return the number of started threads."""
+    cdef int started = 0
+    while started < count:
+        add_to(&seats.job.working, 1)
+        if arrayhub_start_thread(&seats[started].thread, run, &seats[started]) != 0:
+            add_to(&seats.job.working, -1)
+            break
         started += 1
-    pthread_sigmask(SIG_SETMASK, &before, NULL)
+    leave_job(seats.job)
     return started
 
 
-cdef int ends(Job* job) noexcept nogil:
-    """Wait up to 20 ms for a lane to end, and return 1 if a lane has ended, else 0."""
-    cdef timespec until
-    clock_gettime(CLOCK_REALTIME, &until)
-    until.tv_nsec += REPORT_EVERY
-    if until.tv_nsec >= SECOND:
-        until.tv_sec += 1
-        until.tv_nsec -= SECOND
-    return sem_timedwait(&job.ended, &until) == 0
+cdef void leave_job(Job* job) noexcept nogil:
+    if add_to(&job.working, -1) == 1:
+        PyThread_release_lock(job.ended)
+
+
+cdef bint has_ended(Job* job) noexcept nogil:
+    """Wait up to 20 ms for all lanes to end, and return whether they have ended. A signal ends the wait."""
+    return PyThread_acquire_lock_timed(job.ended, REPORT_EVERY, True) == PY_LOCK_ACQUIRED
 
 
 cdef void* run(void* seat) noexcept nogil:
     work(<Seat*> seat)
-    sem_post(&(<Seat*> seat).job.ended)
+    leave_job((<Seat*> seat).job)
     return NULL
 
 

@@ -6,9 +6,9 @@ Waiting for the block costs other copies little, because all copies share the bu
 """
 
 import contextlib
-import os
 import threading
 
+from arrayhub.runtimes import call_after_fork
 from arrayhub.transfer import settings
 from arrayhub.transfer.cuda_copies import ONE_PIECE, Lane, Pinned
 
@@ -95,5 +95,4 @@ def _start_anew():
 
 
 pool = Pool()
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_start_anew)
+call_after_fork(_start_anew)

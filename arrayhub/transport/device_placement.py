@@ -15,6 +15,7 @@ from arrayhub import transfer
 from arrayhub._core.errors import PASSES_ON, show, unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
+from arrayhub.runtimes import call_after_fork
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
 from arrayhub.transfer.host_copies import emit_reach, gather
@@ -35,8 +36,7 @@ def _renew_lock() -> None:
     _lock = threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_renew_lock)
+call_after_fork(_renew_lock)
 
 
 def _read_setting(name: str, failure: type[pickle.PickleError] | None = None) -> str:

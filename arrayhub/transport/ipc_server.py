@@ -20,11 +20,14 @@ import hmac
 import os
 import socket
 import struct
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from typing import Any
+
+from arrayhub.runtimes import call_after_fork
 
 IDENTIFIER = 16  # bytes
 _DIGEST = 32
@@ -106,7 +109,7 @@ class Server:
         self.dropped: dict[str, Entry] = {}  # keyed by layout, so that a new handle of an array reuses the entry
         self.changed = threading.Condition()
         self.connections: set[socket.socket] = set()
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener = _new_socket()
         self._listener.settimeout(None)
         self._listener.bind(f"\0{self.name}")
         self._listener.listen(_BACKLOG)
@@ -191,6 +194,12 @@ class Server:
         connection.close()
 
 
+def _new_socket() -> socket.socket:
+    if sys.platform != "linux":
+        raise OSError("ipc_handle: requires Linux (abstract Unix sockets, which pass file descriptors)")
+    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
 def _start_thread(function: Callable[..., None], *arguments: Any) -> None:
     threading.Thread(target=function, args=arguments, name="arrayhub IPC", daemon=True).start()
 
@@ -242,7 +251,7 @@ class Borrow:
         ConnectionRefusedError
             The owner does not exist, or refuses the request. The error text contains the reason.
         """
-        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._connection = _new_socket()
         _borrows.add(self)
         try:
             self.payload, self.descriptors = self._reply(name, request)
@@ -325,4 +334,4 @@ def _after_fork() -> None:
         _server = None
 
 
-os.register_at_fork(after_in_child=_after_fork)
+call_after_fork(_after_fork)

@@ -196,7 +196,7 @@ def map_file(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
         # O_NONBLOCK: do not wait for the other end of a pipe.
         flags = (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK
         handle = os.open(name.path, flags)
-    except (OSError, ValueError) as error:
+    except (AttributeError, OSError, ValueError) as error:  # AttributeError: Windows does not have these flags
         raise _unmappable_error(name, error) from error
     try:
         found = os.fstat(handle)

@@ -199,3 +199,13 @@ def test_describe_distinguishes_free_threaded_interpreters(tool):
     describe = tool("build_wheels").describe
     machine, version = describe(sys.executable)
     assert describe(*free_threaded) == (machine, f"{version}t")
+
+
+def test_written_pyconfig_agrees_with_this_interpreter(tool, tmp_path):
+    """tools/cross_compile.py writes pyconfig.h for other systems. Here, its sizes are those of the interpreter."""
+    lines = tool("cross_compile").PYCONFIG
+    sizes = {name: sysconfig.get_config_var(name) for name in set(re.findall(r"\w+OF_\w+", lines)) if "__" not in name}
+    assert sizes["SIZEOF_LONG"] and sizes["SIZEOF_WCHAR_T"]
+    checks = [f'_Static_assert({name} == {size}, "{name}");' for name, size in sizes.items() if size is not None]
+    (tmp_path / "checks.c").write_text("\n".join([lines, *checks]))
+    run("gcc", "-std=c11", "-fsyntax-only", tmp_path / "checks.c")
