@@ -86,7 +86,10 @@ def _call_on_pandas(obj: Any) -> Any:
 
 
 def has_form(obj: Any) -> bool:
-    """Return whether `asnested` supports the object. Only its first rows are examined."""
+    """Return whether `asnested` supports the object. Only its first rows are examined, and no rows of numbers."""
+    dtypes = list(getattr(obj, "dtypes", [])) if getattr(obj, "ndim", 1) == 2 else [obj.dtype]
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes):
+        return getattr(getattr(obj, "columns", None), "is_unique", True)  # pandas does not export equal names
     try:
         first = obj.take(range(min(len(obj), FIRST_ROWS)))
         first = first if hasattr(first, "__arrow_c_stream__") else sys.modules["pandas"].Series(first)
