@@ -227,7 +227,7 @@ cdef Descriptor import_array(object obj, object stream):
 
     Some importers pass `stream` to the producer. In every case, `on_stream` makes the stream wait for the producer's work.
     """
-    if tracing.active and tracing.is_outermost():
+    if tracing.is_traced():
         return import_traced(obj, stream, None)
     cdef unsigned int record = record_of(obj)
     cdef Importer importer = importers[importer_of(record)]
@@ -562,7 +562,7 @@ cdef int check_declared(object row, object obj, Descriptor a) except -1:
 cdef Descriptor import_via(object obj, object stream, object via):
     """Import `obj` through the protocol that the caller chose."""
     cdef Descriptor a
-    if tracing.active and tracing.is_outermost():
+    if tracing.is_traced():
         return import_traced(obj, stream, via)
     row = _VIA.get(via) if isinstance(via, str) else None
     if row is None:

@@ -30,7 +30,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
-from arrayhub._core.cpython.atomics cimport found
+from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
 from arrayhub._core.descriptor cimport (
     ALIGNED,
     BOUNDARY,
@@ -82,7 +82,7 @@ cdef enum Access:
     IS_READWRITE = 2
     IS_EXACT = 4            # added for EXACT_TIMES
 
-cdef bint _registered = False      # whether multiprocessing has the function that pickles a MappedArray
+cdef int _registered = False      # whether multiprocessing has the function that pickles a MappedArray
 cdef object _PickleBuffer = pickle.PickleBuffer
 
 # Address of arrays without elements, because some consumers abort on a null pointer.
@@ -154,12 +154,11 @@ def register_reduction():
 
     Later registrations would be too late for the first message, because ForkingPickler copies its table at the start.
     """
-    global _registered
-    if not _registered:
+    if not is_done(&_registered):
         from multiprocessing.reduction import ForkingPickler
 
         ForkingPickler.register(MappedArray, reduce_location)
-        _registered = True
+        mark_done(&_registered)
 
 
 def reduce_location(MappedArray mapped):
@@ -293,7 +292,7 @@ cdef object new_flat_view(Descriptor a, const Footprint* span):
     cdef MemoryBlock block = block_of(a)
     # Use the owner as base if the owner keeps the bytes alive, because joblib searches the bases for a memmap.
     cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
-    owned = owned and not (_registered and shared_memory.is_of_descriptor(block.owner_))
+    owned = owned and not (is_done(&_registered) and shared_memory.is_of_descriptor(block.owner_))
     return numpy_library.emit_run(a, a.data_ + span.low, span.nbytes, block.owner_ if owned else block)
 
 
