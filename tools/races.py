@@ -33,6 +33,7 @@ from sanitize import ROOT, copy_of_the_tree
 
 # Debian's packages and the releases that have them. The mirror may lack the sources of a release.
 SOURCES = (("python3.14", "sid"), ("python3.14", "forky"), ("python3.13", "trixie"))
+REQUIREMENT = {"3.13": "numpy<2.5"}  # the last series that supports a free-threaded CPython 3.13
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PROGRAM = "tests/support/first_uses.py"
 SUPPRESSIONS = "tests/robustness/threads.supp"
@@ -42,7 +43,7 @@ REPORT = re.compile(r"={18}\nWARNING: ThreadSanitizer: .*?\n={18}\n", re.DOTALL)
 SUMMARY = re.compile(r"SUMMARY: ThreadSanitizer: (.*)")
 PLACE = re.compile(r"(?:0x)?[0-9a-f]{8,}|:\d+\b")  # addresses, lines and columns, which differ between equal reports
 NUMPY = ("allow-noblas=true", "blas=none", "lapack=none", "cpu-dispatch=none", "disable-optimization=true")
-MESON = ("b_sanitize=thread", "b_lundef=false", "buildtype=debugoptimized")
+MESON = ("b_sanitize=thread", "b_lundef=false", "b_ndebug=true", "buildtype=debugoptimized")
 
 
 def step(*command, quiet=True, **options):
@@ -128,15 +129,16 @@ def build_python(folder, source):
 
 def build_numpy(python):
     """Compile and install NumPy. Cython and ninja run in the interpreter of this script, which is much faster."""
-    site = next(python.parents[1].glob("lib/python3*/site-packages"))
+    (site,) = python.parents[1].glob("lib/python3*t/site-packages")
     if (site / "numpy").exists():
         return
     environment = {**os.environ, **compilers(), "TSAN_OPTIONS": QUIET}
     environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), environment["PATH"]])
     pip = [sys.executable, "-m", "pip", "--python", python, "install"]
-    step(*pip, "meson-python", env=environment)
+    step(*pip, "meson-python", "pytest", env=environment)
+    requirement = REQUIREMENT.get(site.parent.name.removeprefix("python").rstrip("t"), "numpy")
     settings = [f"--config-settings=setup-args=-D{option}" for option in (*NUMPY, *MESON)]
-    step(*pip, "--no-build-isolation", "--no-deps", "--no-binary=numpy", *settings, "numpy", env=environment)
+    step(*pip, "--no-build-isolation", "--no-deps", "--no-binary=numpy", *settings, requirement, env=environment)
 
 
 def build_package(folder, python):
@@ -153,6 +155,7 @@ def run(python, copy, reports, seconds):
     """Run the program once. Return its exit status; the reports are in files of the folder `reports`."""
     symbolizer = newest("llvm-symbolizer")
     options = [f"suppressions={copy / SUPPRESSIONS}", f"log_path={reports / 'report'}", "history_size=7", "exitcode=0"]
+    options += ["allocator_may_return_null=1"]  # the program requests more memory than a machine has
     options += [f"external_symbolizer_path={symbolizer}"] if symbolizer else []
     environment = {**os.environ, "PYTHONPATH": str(copy), "TSAN_OPTIONS": ":".join(options)}
     command = [python, "-X", "faulthandler", PROGRAM, str(seconds), "numpy"]

@@ -101,7 +101,7 @@ def reduce(Descriptor array, int protocol):
         The array is in device memory, and the setting of `arrayhub.transport.pickling` forbids a copy.
     """
     cdef MappedArray mapped
-    if _registered and is_mapped(array):
+    if is_done(&_registered) and is_mapped(array):
         mapped = MappedArray.__new__(MappedArray)
         mapped.array = array
         return _unpickle, (None, mapped)
@@ -131,7 +131,7 @@ cdef object reduce_elements(Descriptor array, int protocol):
         sent = gather(sent, _compact)
         footprint(sent, &span)
     data = data_of(sent, &span, protocol, access, sent is array)
-    inode = shared_memory.inode_of(array.base_) if _registered and sent is array and span.nbytes else None
+    inode = shared_memory.inode_of(array.base_) if is_done(&_registered) and sent is array and span.nbytes else None
     state = state_of(sent, &span, place, access)
     return _unpickle, (state, data) if inode is None else (state, data, inode)
 
@@ -263,7 +263,7 @@ cdef object element_of(Descriptor a):
 
 cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
     """Return the contiguous bytes of an array as an object for the pickle. `lasting` is false for a temporary copy."""
-    if span.nbytes > SMALL or _registered and span.nbytes and shared_memory.inode_of(a.base_) is not None:
+    if span.nbytes > SMALL or is_done(&_registered) and span.nbytes and shared_memory.inode_of(a.base_) is not None:
         # Views of device memory are not cached, because each use must wait for pending work on the memory.
         return kept_view(a, span) if lasting and span.nbytes >= KEPT else new_flat_view(a, span)
     if protocol >= 5:
