@@ -6,8 +6,8 @@ are read from arrayhub/meson.build.
 A module is compiled again if the commands, the source, or a file that the source includes has changed since the last
 build. To detect changes, a file ``.c.dep`` beside the module stores Cython's list of included files, and a digest of
 their contents. After a switch between branches, only modules that differ are compiled. Paths are relative, so checkouts
-can share objects through ccache (``CC='ccache gcc'``). ``CYTHON`` is the command of Cython, by default ``python -m cython``
-of the interpreter that runs this script.
+can share objects through ccache (``CC='ccache gcc'``). ``CYTHON`` is the command of Cython, by default ``-m cython`` of
+the interpreter that runs this script.
 
     python tools/build_inplace.py [--jobs N] [--force]
 """

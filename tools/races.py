@@ -15,8 +15,8 @@ arrayhub:
 The reports that `tests/robustness/threads.supp` does not suppress are printed with their stacks. Equal reports are
 printed once. The exit status is 1 if there is a report, or if the program fails.
 
-The script needs Debian's apt, tar, make, and the packages from which Debian builds CPython (``apt-get build-dep``); cython
-and ninja in the environment that runs it; and clang, or another compiler in the environment variables CC and CXX. The
+The script needs Debian's apt and the libraries that CPython and its modules use (``apt-get build-dep python3``), cython
+and ninja in the environment that runs it, and clang, or another compiler in the environment variables CC and CXX. The
 first call takes about an hour on two cores.
 """
 
@@ -29,7 +29,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sanitize import ROOT, copy_of_the_tree
+from sanitize import copy_of_the_tree
 
 # Debian's packages and the releases that have them. The mirror may lack the sources of a release.
 SOURCES = (("python3.14", "sid"), ("python3.14", "forky"), ("python3.13", "trixie"))
@@ -119,7 +119,8 @@ def build_python(folder, source):
         source = unpacked
     build = folder / "python-build"
     build.mkdir(exist_ok=True)
-    options = ["--disable-gil", "--with-thread-sanitizer", "--disable-test-modules", f"--prefix={folder / 'python'}"]
+    options = ["--disable-gil", "--with-thread-sanitizer", "--disable-test-modules", "--with-ensurepip=no"]
+    options += [f"--prefix={folder / 'python'}"]
     environment = {**os.environ, **compilers(), "TSAN_OPTIONS": QUIET}
     step(source.resolve() / "configure", *options, cwd=build, env=environment)
     step("make", f"-j{os.cpu_count()}", cwd=build, env=environment)
@@ -201,5 +202,4 @@ def main():
 
 
 if __name__ == "__main__":
-    assert ROOT == Path(__file__).resolve().parent.parent
     sys.exit(main())
