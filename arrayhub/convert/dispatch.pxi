@@ -15,6 +15,7 @@ from libc.math cimport fabs, isinf
 
 from arrayhub._core cimport layout, tracing
 from arrayhub._core.descriptor cimport COPIED, Descriptor, get_dtype, size_of
+from arrayhub._core.cpython.atomics cimport item_of
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub.adapters cimport arrow, buffer, dlpack, interface_dict
 from arrayhub.adapters.type_cache cimport (
@@ -475,7 +476,7 @@ cdef object wrapper_of(object obj):
     cdef unsigned int version = version_tag(Py_TYPE(obj))
     cdef int looked_up_in = type_cache.types_generation()
     if number != 0:
-        return _wrappers[number]
+        return item_of(_wrappers, number)
     from arrayhub.libraries import wrappers
 
     row = wrappers.known(type(obj))
