@@ -6,7 +6,8 @@ are read from arrayhub/meson.build.
 A module is compiled again if the commands, the source, or a file that the source includes has changed since the last
 build. To detect changes, a file ``.c.dep`` beside the module stores Cython's list of included files, and a digest of
 their contents. After a switch between branches, only modules that differ are compiled. Paths are relative, so checkouts
-can share objects through ccache (``CC='ccache gcc'``).
+can share objects through ccache (``CC='ccache gcc'``). ``CYTHON`` is the command of Cython, by default ``-m cython`` of
+the interpreter that runs this script.
 
     python tools/build_inplace.py [--jobs N] [--force]
 """
@@ -44,7 +45,8 @@ def commands(name, meson):
     module = source.with_suffix(SUFFIX)
     import numpy
 
-    cython = [sys.executable, "-m", "cython", "--depfile", "-I", ".", "-I", str(DECLARATIONS)]
+    cython = shlex.split(os.environ.get("CYTHON", "")) or [sys.executable, "-m", "cython"]
+    cython += ["--depfile", "-I", ".", "-I", str(DECLARATIONS)]
     cython += [argument for argument in read_list(meson, r"cython_args = \[") if argument != "-I"]
     compiler = shlex.split(os.environ.get("CC", "gcc"))
     level = 2 if name in read_list(meson, r"hot = \[") else 1

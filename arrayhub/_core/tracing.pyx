@@ -11,6 +11,7 @@ after the event, in the same thread, so that it can find the line of the program
 from _thread import allocate_lock
 from time import perf_counter
 
+from arrayhub._core.cpython.atomics cimport read_int, write_int
 from arrayhub._core.descriptor cimport COPIED, Descriptor, kDLCPU
 
 from arrayhub._core.descriptor import PROTOCOL_NAMES, TYPE_NAMES
@@ -41,8 +42,8 @@ cdef class Listener:
         try:
             if self.blocks == 0:
                 _listeners = (*[known for known in _listeners if known.blocks > 0], self)
-                active += 1
-            self.blocks += 1
+                write_int(&active, active + 1)
+            write_int(&self.blocks, self.blocks + 1)
         finally:
             _lock.release()
 
@@ -55,10 +56,10 @@ cdef class Listener:
         _lock.acquire()
         try:
             if self.blocks > 0:
-                self.blocks -= 1
+                write_int(&self.blocks, self.blocks - 1)
                 if self.blocks > 0:
                     return False
-                active -= 1
+                write_int(&active, active - 1)
                 if active == 0:
                     _listeners = ()
                 return True
@@ -69,7 +70,7 @@ cdef class Listener:
 
 def is_active():
     """Return whether any object listens."""
-    return active != 0
+    return read_int(&active) != 0
 
 
 cdef int report(str kind, str method, str source, str target, Py_ssize_t nbytes, double since) except -1:
@@ -79,7 +80,7 @@ cdef int report(str kind, str method, str source, str target, Py_ssize_t nbytes,
     listeners = _listeners
     _lock.release()
     for listener in listeners:
-        if listener.blocks > 0:
+        if read_int(&listener.blocks) > 0:
             listener._record(kind, method, source, target, nbytes, seconds)
     return 0
 

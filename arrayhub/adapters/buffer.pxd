@@ -10,7 +10,7 @@ cdef MemoryBlock hold(object exporter, int request)
 cdef int access_of(object exporter, Py_buffer* view) noexcept
 cdef object first_exporter(object obj)
 
-cdef bint expects_map       # false after the first import of memory that a process has mapped
+cdef int expects_map       # false after the first import of memory that a process has mapped
 cdef int check_map(PyObject* owner) except -1
 
 

@@ -51,7 +51,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.cpython.exceptions cimport put_aside, put_back, raise_on
 from arrayhub._core.runtime cimport host_ready
-from arrayhub._core.cpython.atomics cimport found
+from arrayhub._core.cpython.atomics cimport found, read_int, write_int
 from arrayhub.adapters.table cimport PEP3118
 
 import numpy
@@ -154,22 +154,21 @@ cdef Descriptor parse(object obj, object stream):
     cdef Py_buffer* view = get_view(obj, PyBUF_FULL_RO)
     hold_resource(a, BUFFER, view, _release_held)      # from now on, the array releases the buffer, even after an error
     describe(a, obj, view)
-    if expects_map:
+    if read_int(&expects_map):
         check_map(<PyObject*> view.obj)
     return a
 
 
-cdef bint expects_map = True
+cdef int expects_map = True
 
 
 cdef int check_map(PyObject* owner) except -1:
     """If `owner` is a memory map, let multiprocessing send the locations of maps, before it pickles the first one."""
-    global expects_map
     if owner != NULL and PyMemoryView_Check(<object> owner):
         owner = <PyObject*> PyMemoryView_GET_BUFFER(<object> owner).obj
     if owner != NULL and strcmp((<PyTypeObject*> Py_TYPE(<object> owner)).tp_name, b"mmap.mmap") == 0:
         hooks.transport.register_reduction()
-        expects_map = False
+        write_int(&expects_map, False)
     return 0
 
 

@@ -15,6 +15,7 @@ from libc.math cimport fabs, isinf
 
 from arrayhub._core cimport layout, tracing
 from arrayhub._core.descriptor cimport COPIED, Descriptor, get_dtype, size_of
+from arrayhub._core.cpython.atomics cimport item_of
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub.adapters cimport arrow, buffer, dlpack, interface_dict
 from arrayhub.adapters.type_cache cimport (
@@ -227,7 +228,7 @@ cdef Descriptor import_array(object obj, object stream):
 
     Some importers pass `stream` to the producer. In every case, `on_stream` makes the stream wait for the producer's work.
     """
-    if tracing.active and tracing.is_outermost():
+    if tracing.is_traced():
         return import_traced(obj, stream, None)
     cdef unsigned int record = record_of(obj)
     cdef Importer importer = importers[importer_of(record)]
@@ -475,7 +476,7 @@ cdef object wrapper_of(object obj):
     cdef unsigned int version = version_tag(Py_TYPE(obj))
     cdef int looked_up_in = type_cache.types_generation()
     if number != 0:
-        return _wrappers[number]
+        return item_of(_wrappers, number)
     from arrayhub.libraries import wrappers
 
     row = wrappers.known(type(obj))
@@ -562,7 +563,7 @@ cdef int check_declared(object row, object obj, Descriptor a) except -1:
 cdef Descriptor import_via(object obj, object stream, object via):
     """Import `obj` through the protocol that the caller chose."""
     cdef Descriptor a
-    if tracing.active and tracing.is_outermost():
+    if tracing.is_traced():
         return import_traced(obj, stream, via)
     row = _VIA.get(via) if isinstance(via, str) else None
     if row is None:

@@ -729,7 +729,7 @@ cdef object give_as(
     object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False
 ):
     """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions."""
-    if tracing.active and tracing.is_outermost():
+    if tracing.is_traced():
         return give_traced(obj, to, copy, dtype, device, missing, allow_readonly)
     if dtype is None and device is None and missing is None:
         return give(obj, to, copy, allow_readonly)

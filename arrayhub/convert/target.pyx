@@ -9,6 +9,7 @@ import numpy
 
 from cpython.object cimport PyTypeObject
 
+from arrayhub._core.cpython.atomics cimport item_of
 from arrayhub._core.cpython.type_notes cimport recall
 from arrayhub._core.cpython.type_version cimport version_tag
 from arrayhub._core.descriptor cimport COPIED, Descriptor, make_device
@@ -487,7 +488,7 @@ cdef ArrayType type_row(type cls):
     """Return what a type determines, see `array_type`. The facts are cached until a library is registered."""
     cdef unsigned int number = recall(type_cache.array_types, REMEMBERED_ARRAY_TYPES, <PyTypeObject*> cls)
     if number != 0:
-        return _facts[number]
+        return item_of(_facts, number)
     cdef unsigned int version = version_tag(<PyTypeObject*> cls)
     cdef int computed_in = types_generation()
     cdef ArrayType found = _determine(cls)

@@ -10,6 +10,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
 from arrayhub._core cimport dtypes, layout
+from arrayhub._core.cpython.atomics cimport read_int
 from arrayhub._core.descriptor cimport (
     COPIED,
     PACKED,
@@ -84,7 +85,7 @@ cdef Descriptor parse(object obj, object stream):
         a.byte_strides_[k] = cnp.PyArray_STRIDES(<cnp.ndarray> obj)[k]
     if cnp.PyArray_FLAGS(<cnp.ndarray> obj) & (cnp.NPY_ARRAY_WRITEABLE | WARN_ON_WRITE) == cnp.NPY_ARRAY_WRITEABLE:
         a.flags_ |= WRITEABLE
-    if buffer.expects_map and not cnp.PyArray_FLAGS(<cnp.ndarray> obj) & cnp.NPY_ARRAY_OWNDATA:
+    if read_int(&buffer.expects_map) and not cnp.PyArray_FLAGS(<cnp.ndarray> obj) & cnp.NPY_ARRAY_OWNDATA:
         check_base(cnp.PyArray_BASE(<cnp.ndarray> obj))
     cdef const dtypes.ElementType* row = dtypes.by_typenum(descr.type_num)
     if row != NULL and row.typestr != NULL and descr.byteorder != c">":

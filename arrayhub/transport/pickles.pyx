@@ -30,7 +30,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
-from arrayhub._core.cpython.atomics cimport found
+from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
 from arrayhub._core.descriptor cimport (
     ALIGNED,
     BOUNDARY,
@@ -82,7 +82,7 @@ cdef enum Access:
     IS_READWRITE = 2
     IS_EXACT = 4            # added for EXACT_TIMES
 
-cdef bint _registered = False      # whether multiprocessing has the function that pickles a MappedArray
+cdef int _registered = False      # whether multiprocessing has the function that pickles a MappedArray
 cdef object _PickleBuffer = pickle.PickleBuffer
 
 # Address of arrays without elements, because some consumers abort on a null pointer.
@@ -101,7 +101,7 @@ def reduce(Descriptor array, int protocol):
         The array is in device memory, and the setting of `arrayhub.transport.pickling` forbids a copy.
     """
     cdef MappedArray mapped
-    if _registered and is_mapped(array):
+    if is_done(&_registered) and is_mapped(array):
         mapped = MappedArray.__new__(MappedArray)
         mapped.array = array
         return _unpickle, (None, mapped)
@@ -131,7 +131,7 @@ cdef object reduce_elements(Descriptor array, int protocol):
         sent = gather(sent, _compact)
         footprint(sent, &span)
     data = data_of(sent, &span, protocol, access, sent is array)
-    inode = shared_memory.inode_of(array.base_) if _registered and sent is array and span.nbytes else None
+    inode = shared_memory.inode_of(array.base_) if is_done(&_registered) and sent is array and span.nbytes else None
     state = state_of(sent, &span, place, access)
     return _unpickle, (state, data) if inode is None else (state, data, inode)
 
@@ -154,12 +154,11 @@ def register_reduction():
 
     Later registrations would be too late for the first message, because ForkingPickler copies its table at the start.
     """
-    global _registered
-    if not _registered:
+    if not is_done(&_registered):
         from multiprocessing.reduction import ForkingPickler
 
         ForkingPickler.register(MappedArray, reduce_location)
-        _registered = True
+        mark_done(&_registered)
 
 
 def reduce_location(MappedArray mapped):
@@ -264,7 +263,7 @@ cdef object element_of(Descriptor a):
 
 cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
     """Return the contiguous bytes of an array as an object for the pickle. `lasting` is false for a temporary copy."""
-    if span.nbytes > SMALL or _registered and span.nbytes and shared_memory.inode_of(a.base_) is not None:
+    if span.nbytes > SMALL or is_done(&_registered) and span.nbytes and shared_memory.inode_of(a.base_) is not None:
         # Views of device memory are not cached, because each use must wait for pending work on the memory.
         return kept_view(a, span) if lasting and span.nbytes >= KEPT else new_flat_view(a, span)
     if protocol >= 5:
@@ -293,7 +292,7 @@ cdef object new_flat_view(Descriptor a, const Footprint* span):
     cdef MemoryBlock block = block_of(a)
     # Use the owner as base if the owner keeps the bytes alive, because joblib searches the bases for a memmap.
     cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
-    owned = owned and not (_registered and shared_memory.is_of_descriptor(block.owner_))
+    owned = owned and not (is_done(&_registered) and shared_memory.is_of_descriptor(block.owner_))
     return numpy_library.emit_run(a, a.data_ + span.low, span.nbytes, block.owner_ if owned else block)
 
 

@@ -109,14 +109,14 @@ def test_importing_arrayhub_does_not_enable_the_gil():
 
 def test_threads_use_arrayhub_for_the_first_time():
     """First imports of libraries' arrays, first plug-in objects and registrations in eight threads at once."""
-    assert run(sys.executable, "-X", "faulthandler", SUPPORT / "first_uses.py", SECONDS).endswith("0 errors\n")
+    assert run(sys.executable, "-X", "faulthandler", SUPPORT / "first_uses.py", SECONDS).endswith(" 0 errors\n")
 
 
 @pytest.mark.parametrize("turn", range(2))
 def test_threads_load_their_first_plugins(turn):
     """The program without libraries starts faster, so it runs several times: each process has one first use."""
     program = (sys.executable, "-X", "faulthandler", SUPPORT / "first_uses.py", "0.05", "numpy")
-    assert run(*program).endswith("0 errors\n")
+    assert run(*program).endswith(" 0 errors\n")
 
 
 def test_listeners_come_and_go_while_threads_import():

@@ -1,10 +1,11 @@
-"""Access to state of a module that threads share on free-threaded Python. A module publishes its state in one of four ways:
+"""Access to state of a module that threads share on free-threaded Python. A module publishes its state in one of five ways:
 
 - A Python object that is created on first use: `seen` and `set_once`. The first thread's object stays.
 - A group of variables that is determined on first use: compute all values, enter a critical section, test `is_done` again,
   store the values, and call `mark_done` last. Only stores belong in the section, because a call may suspend it.
 - A number that changes: `read_int` and `write_int`.
 - A dict that is filled on demand: `found`, and ``setdefault`` if two threads must use the same value.
+- A list that only grows: `item_of`.
 
 Python modules build a new dict or tuple and assign it, under a lock if it depends on the previous one (libraries/plugins).
 
@@ -35,6 +36,7 @@ cdef extern from *:
     #define arrayhub_refer_from_everywhere(obj) ((void)(obj))
     #endif
     #ifdef Py_GIL_DISABLED
+    #define arrayhub_item_of(values, number) PyList_GetItemRef(values, number)
     static CYTHON_UNUSED inline PyObject *arrayhub_seen(PyObject **place) {
         return (PyObject *)_Py_atomic_load_ptr_acquire(place);
     }
@@ -51,6 +53,7 @@ cdef extern from *:
     #define arrayhub_read_int(place) _Py_atomic_load_int_acquire(place)
     #define arrayhub_write_int(place, value) _Py_atomic_store_int_release(place, value)
     #else
+    #define arrayhub_item_of(values, number) Py_NewRef(PyList_GET_ITEM(values, number))
     static CYTHON_UNUSED inline PyObject *arrayhub_seen(PyObject **place) { return *place; }
     static CYTHON_UNUSED inline PyObject *arrayhub_set_once(PyObject **place, PyObject *nothing, PyObject *value) {
         if (*place == nothing) {
@@ -68,6 +71,9 @@ cdef extern from *:
     # Return a new reference to the value of `key` in `table`. If the key is missing, return NULL without an exception. On
     # error, return NULL with an exception set.
     PyObject* find "arrayhub_find"(dict table, object key) except? NULL
+
+    # Return an item of a list to which other threads append. Cython's index would not notice that the items are moved.
+    object item_of "arrayhub_item_of"(list values, Py_ssize_t number)
 
     # Return a borrowed reference to the value of a variable that is set once. The variable keeps the value alive.
     PyObject* seen "arrayhub_seen"(PyObject** place) noexcept
