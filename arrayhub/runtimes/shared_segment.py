@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from _thread import RLock
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -21,6 +22,7 @@ import numpy as np
 from arrayhub._core.hooks import hooks
 
 _live: weakref.WeakSet[SharedSegment] = weakref.WeakSet()
+_changing = RLock()  # a finalizer may look up a segment while its thread adds one
 
 
 class SharedSegment:
@@ -51,7 +53,8 @@ class SharedSegment:
         path = f"/proc/{os.getpid()}/fd/{descriptor}"
         self.bytes = np.memmap(path, np.uint8, "r+" if writable else "r")
         self.address = self.bytes.ctypes.data  # not __array_interface__, in which NumPy crashes if memory is exhausted
-        _live.add(self)
+        with _changing:
+            _live.add(self)
         hooks.transport.register_reduction()
 
     @property
@@ -166,7 +169,9 @@ def received_segment(descriptors: list[int], writable: bool) -> SharedSegment:
 
 def segment_at(address: int, nbytes: int) -> SharedSegment | None:
     """Return the shared memory that contains a range of addresses, or None."""
-    for segment in list(_live):
+    with _changing:
+        segments = list(_live)
+    for segment in segments:
         if segment.address <= address and address + nbytes <= segment.address + segment.bytes.size:
             return segment
     return None
