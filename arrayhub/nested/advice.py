@@ -697,10 +697,12 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -
 def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
     """Return the call for an array that a library of nested arrays also rejects as a copy."""
     array = source.array
-    if isinstance(array, USMArray):
+    numbers = array if isinstance(array, USMArray) else _column_of(array).array
+    if numbers is not None:
         check = partial(find_obstacle, get_rules(consumer).check)
-        cast = next((name for name in _casts(array.dtype) if not check(_empty(name), True, None)), "")
-        if cast and (array.ndim == 1 or check(array[:0].reshape(-1), True, None)):  # else it rejects the dimensions
+        is_rejected = check(_empty(numbers.dtype), True, None)  # else the library rejects the dimensions
+        cast = next((name for name in _casts(numbers.dtype) if not check(_empty(name), True, None)), "")
+        if cast and is_rejected:
             return call_of(consumer, x, f"dtype={cast!r}")
         if issubclass(type(obj), USMArray):
             return ""

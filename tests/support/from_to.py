@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 import arrayhub
+from arrayhub._core.errors import root_of
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/from_to.md"
 HEAD = """# From one library to another
@@ -115,6 +116,8 @@ def first_call(x, target):
     """Return the first call that converts `x`, and the description of its result."""
     listed = CALLS_FOR_JAX if target == "jax" and not isinstance(x, list) else CALLS
     for arguments, result in (*listed[:3], *filter(None, [CALLS_FOR_MISSING.get(target)]), *listed[3:]):
+        if "device=" in arguments and root_of(type(x)) not in ("dpnp", "cupy"):  # the memory is on the host
+            continue
         call = f"arrayhub.as_{target}{arguments}"
         if target == "xarray":
             call = re.sub(r"^\((\w+)", r"arrayhub.convert(\1, 'xarray'", arguments)
