@@ -12,7 +12,7 @@ def as_xarray(obj, copy, **request):
     """Return a DataArray. If `obj` is a DataArray, the result has its coordinates, its name and its attributes."""
     xarray = sys.modules.get("xarray")
     is_own = xarray is not None and isinstance(obj, xarray.DataArray) and not copy
-    if is_own and not any(request.values()):
+    if is_own and all(value is None for value in request.values()):
         return obj
     array = hooks.functions.asarray(obj, copy=copy, **request)
     if is_own and _is_unchanged(array, obj):

@@ -17,6 +17,7 @@ from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
@@ -649,6 +650,7 @@ def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> 
     shared if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records. Columns of
     a table are cast to `dtype`, if it is given, and to their common type otherwise.
     """
+    obj = _with_mask(obj)
     if _is_scalar(obj):
         values, mask = resolve_missing(_one_element(obj), missing, masked)
         return values.reshape(()), None if mask is None else mask.reshape(())
@@ -670,6 +672,24 @@ def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> 
     if not is_on_host(column) and is_on_host(filled):
         filled = filled.to_device(column.device)
     return filled, None
+
+
+def _with_mask(obj: Any) -> Any:
+    """Return a masked array for an array of xarray with NaN, which ``isnull`` of xarray calls missing, as pandas does.
+
+    Return other objects unchanged, and arrays in memory that the host cannot read.
+    """
+    if not _is_of_xarray(type(obj)) or getattr(obj.dtype, "kind", "") not in "fc":
+        return obj
+    try:
+        values = as_numpy(obj)
+    except (BufferError, TypeError):
+        return obj
+    is_missing = np.isnan(values)
+    return np.ma.MaskedArray(values, is_missing) if is_missing.any() else obj
+
+
+_is_of_xarray = derived_from("xarray", "DataArray", "Variable")
 
 
 def _filled_column(column: NestedArray, value: Any) -> Any:
@@ -717,7 +737,7 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[A
 
 
 def _fill_object(obj: Any, value: Any, copy: Copy) -> tuple[Any, Copy]:
-    filled = _filled_column(nested_of(import_array(obj, None)), value)
+    filled = _filled_column(nested_of(import_array(_with_mask(obj), None)), value)
     return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
 

@@ -1125,3 +1125,25 @@ def test_nat_of_numpy_is_missing_in_copies():
     for x in (ah.asnested(times), ah.asnested(times, copy=True), pickle.loads(pickle.dumps(ah.asnested(times)))):
         assert flattened(ah.as_arrow(x)) == [None, 1]
         assert x.to_list()[0] is None
+
+
+def test_nan_of_xarray_is_missing():
+    xarray = pytest.importorskip("xarray")
+    x = xarray.DataArray([[1.0, np.nan], [3.0, 4.0]], dims=("x", "y"), name="n", attrs={"units": "m"})
+    filled = [[1.0, 0.0], [3.0, 4.0]]
+    assert x.isnull().values.tolist() == np.ma.getmaskarray(ah.as_numpy(x, missing="mask")).tolist()
+    for array in (
+        ah.as_numpy(x, missing=0),
+        ah.as_torch(x, missing=0),
+        ah.asarray(x, missing=0),
+        ah.as_arrow(x, missing=0),
+    ):
+        assert array.tolist() == filled
+    assert ah.as_numpy(x.variable, missing=0).tolist() == filled
+    assert ah.as_numpy(x[0, 1], missing=5.0) == 5.0
+    assert np.isnan(ah.as_numpy(x, missing="nan")[0, 1])
+    same = ah.convert(x, "xarray", missing=0)
+    assert same.values.tolist() == filled and same.dims == ("x", "y") and same.name == "n" and same.attrs == x.attrs
+    complete = x.isel(y=[0])
+    assert np.shares_memory(ah.as_numpy(complete, missing=0), complete.values)
+    assert ah.adapt("numpy", missing=0)(lambda a: a.sum())(x) == 8
