@@ -21,7 +21,7 @@ LINES = {
     "arrayhub/include": 2210,
     "arrayhub/inspection": 3250,
     "arrayhub/libraries": 4410,
-    "arrayhub/nested": 7660,
+    "arrayhub/nested": 7680,
     "arrayhub/runtimes": 2800,
     "arrayhub/sparse": 2050,
     "arrayhub/storage": 1310,
