@@ -573,6 +573,11 @@ cdef inline bint is_own(object obj, Library to) except -1:
     return to.first_own <= importer_of(record_of(obj)) <= to.last_own
 
 
+cdef bint is_of_jax(object obj) except -1:
+    """Return whether `obj` is an array or a tracer of jax."""
+    return root_of(type(obj)) in ("jax", "jaxlib") and isinstance(obj, sys.modules["jax"].Array)
+
+
 def is_array_of(obj, str name, /):
     """Return whether `obj` is an array of a library, which the export to this library returns unchanged."""
     cdef Library to = EXPORTERS.get(name)
@@ -680,7 +685,7 @@ cdef object copy_own(object obj, Library to):
 
 cdef object give_refused(object obj, Library to, object copy, bint allow_readonly, object refusal):
     """Return `obj` as a sparse or nested array of a library, or raise `refusal`, the error of `asarray` for `obj`."""
-    if to is _JAX and isinstance(obj, sys.modules["jax"].Array if "jax" in sys.modules else ()):
+    if to is _JAX and is_of_jax(obj):
         return copy_own(obj, to) if copy is True else obj      # a tracer, whose type does not have an importer
     structured = import_structured(obj, copy)
     if structured is None:
@@ -773,7 +778,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
 
 cdef bint is_complete(object obj, object missing) except -1:
     """Return whether `missing` does not change `obj`, a tensor or a jax array, whose libraries do not have missing values."""
-    if not is_own(obj, _TORCH) and not isinstance(obj, sys.modules["jax"].Array if "jax" in sys.modules else ()):
+    if not is_own(obj, _TORCH) and not is_of_jax(obj):
         return False
     if isinstance(missing, str) and missing == "nan":
         return "float" in str(obj.dtype) or "complex" in str(obj.dtype)      # others become float64
@@ -790,7 +795,7 @@ cdef object change(object obj, Library to, object dtype, object device):
         from arrayhub.libraries.torch import change_tensor
 
         return change_tensor(obj, dtype, device)
-    if to is _JAX and device is None and isinstance(obj, sys.modules["jax"].Array if "jax" in sys.modules else ()):
+    if to is _JAX and device is None and is_of_jax(obj):
         from arrayhub.libraries.jax import cast_array
 
         return cast_array(obj, requested_dtype(dtype))

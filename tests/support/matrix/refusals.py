@@ -143,7 +143,7 @@ REFUSALS = [
     ),
     # Element types.
     Refusal(
-        DLPACK_READERS, lambda c: not c.element.dlpack, BufferError, "does not have a code",
+        DLPACK_READERS, lambda c: not c.element.dlpack, BufferError, "does not have a code|native byte order",
         "DLPack does not have codes for extended precision, dates, strings, records or non-native byte order",
     ),
     Refusal(
