@@ -177,7 +177,7 @@ cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
     if number_of(a) and size_of(a) != 0 and (a.strides_ == NULL or <size_t> a.data_ % <size_t> a.itemsize_ != 0):
         raise Refusal("cupy", f"elements are not aligned (address {<size_t> a.data_:#x}, item size {a.itemsize_}), and CUDA"
                               " kernels cannot read them")
-    return 0
+    return 0 if has_device() else check_device()
 
 
 cdef int check_device() except -1:
