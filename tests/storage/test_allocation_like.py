@@ -31,16 +31,17 @@ def test_host_memory_is_allocated_by_numpy(call, host_model):
 
 def test_tracemalloc_counts_the_memory():
     """tracemalloc includes the memory until the last view is freed, because NumPy allocates it."""
+    other = 1 << 17  # bytes that other threads of the process may allocate
     model = np.zeros(1)
     ah.empty(1, like=model)
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
         view = ah.empty(1 << 20, "u1", like=model)[5:]
-        assert 1 << 20 <= tracemalloc.get_traced_memory()[0] - before < (1 << 20) + 5000
+        assert 1 << 20 <= tracemalloc.get_traced_memory()[0] - before < (1 << 20) + other
         del view
         gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - before < 5000
+        assert tracemalloc.get_traced_memory()[0] - before < other
     finally:
         tracemalloc.stop()
 
