@@ -728,7 +728,7 @@ def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
         way = "device='cpu'" if RULES[consumer].host and not is_on_host(x) else "copy=True"
         return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", *((way,) if why else ())))
     why = f"it is sparse, and {consumer} does not have sparse arrays; to_dense() makes a dense copy"
-    dense = asarray(np.empty((0,) * len(x.shape), x.dtype))
+    dense = _without_elements(x.dtype, len(x.shape))
     instead = f"{'x' if x is obj else 'arrayhub.assparse(x)'}.to_dense()"
     return Verdict(consumer, CANNOT, why, _call_on(instead, dense, consumer))
 

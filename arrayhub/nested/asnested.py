@@ -119,7 +119,7 @@ def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> Nested
     return change(x, dtype, device, issubclass(type(obj), VALUES))
 
 
-def import_dense(obj: Any, copy: bool | None) -> USMArray | None:
+def _import_dense(obj: Any, copy: bool | None) -> USMArray | None:
     """Import a numeric array of a library of dense arrays. Return None for other objects."""
     if not is_dense(obj):
         return None
@@ -135,11 +135,14 @@ _NUMBERS = frozenset(np.dtype(code).num for code in "?bhilqBHILQefdFD")
 
 
 def _import_nested(obj: Any, copy: Copy) -> NestedArray:
-    copy = check_copy(copy, "asnested")
-    if not copy:
-        dense = import_dense(obj, copy)
-        if dense is not None:
-            return nested_of(dense)
+    return nested_of(import_node(obj, check_copy(copy, "asnested")))
+
+
+def import_node(obj: Any, copy: bool | None) -> Any:
+    """Import an object as a NestedArray, or as a USMArray if it is a numeric array of a library of dense arrays."""
+    dense = None if copy else _import_dense(obj, copy)
+    if dense is not None:
+        return dense
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:
         imported = _by_series(obj, copy)

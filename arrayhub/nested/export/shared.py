@@ -12,7 +12,7 @@ from arrayhub.adapters.arrow import unread
 from arrayhub.convert.names import sparse_library
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk, unwrap_flat
-from arrayhub.nested.asnested import asnested, change_imported, import_dense
+from arrayhub.nested.asnested import change_imported, import_node
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.runtimes.host import is_packed
 
@@ -66,10 +66,8 @@ def import_array(obj: Any, copy: Copy) -> Any:
     """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies to one host chunk."""
     if issubclass(type(obj), NestedArray):
         return concatenate([obj]) if copy else obj
-    dense = None if copy else import_dense(obj, copy)
-    if dense is not None:
-        return dense
-    return unwrap_flat(asnested(obj, copy=copy))
+    node = import_node(obj, copy)
+    return unwrap_flat(node) if isinstance(node, NestedArray) else node
 
 
 def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:
