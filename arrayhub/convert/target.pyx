@@ -123,7 +123,7 @@ cdef class Target:
         if isinstance(dtype, str) and dtype == "model":
             dtype = self._check_fit(given, call, missing)      # the export casts, as for other types
         elif dtype is None and self.library == "jax":
-            given = self._cast(given, call, copy, dtype, missing)
+            given = _narrow(given, call, copy, missing)
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
         if self.device is not None and not self.host_only and not (type(given) is numpy.ndarray and self.device == CPU):
             given = self._move(given, call, moves, advice)
@@ -212,7 +212,7 @@ cdef class Target:
         """Return `obj` as a USMArray, NestedArray or SparseArray on the device."""
         if sparse_library(obj) is not None:
             return hooks.sparse.convert_like(call, obj, OWN, self.device, copy, dtype)
-        array = obj if dtype is None else self._cast(obj, call, copy, dtype, None)
+        array = obj if dtype is None else self._cast(obj, call, copy, dtype)
         if self.library == NESTED:
             return hooks.nested.asnested(array, copy=copy)
         array = import_dense_or_nested(array, copy)
@@ -221,24 +221,12 @@ cdef class Target:
         moves = copy is not False or issubclass(type(obj), VALUES)
         return array if self.device is None else self._move(array, call, moves)
 
-    def _cast(self, obj, str call, copy, dtype, missing):
-        """Return `obj`, or a copy of `obj` with other elements. jax narrows elements of 64 bits if x64 is disabled."""
-        found = array_type(obj)
-        if dtype is None and found is not None and found.owner == "jax":
-            return obj
-        if missing is not None:
-            obj = convert(obj, "numpy", copy=copy, missing=missing)
-        if dtype is None:
-            try:
-                array = asarray(obj, copy=copy)
-            except (BufferError, TypeError):  # the export raises the error
-                return obj
-            return narrow_for_jax(array, f"{call}: jax without x64")
+    def _cast(self, obj, str call, copy, dtype):
+        """Return `obj`, or a copy of `obj` with elements of `dtype`."""
         array = self._numbers_of(obj, call, copy, dtype)
         if not isinstance(dtype, str) or dtype != "model":
             own = requested_dtype(dtype)
-            values = issubclass(type(obj), VALUES)
-            return obj if array.dtype == own else asarray(obj if values else array, dtype=own)
+            return obj if array.dtype == own else asarray(obj if issubclass(type(obj), VALUES) else array, dtype=own)
         own = self.dtype(call)
         return obj if array.dtype == own else cast_checked(array, own, call)
 
@@ -298,6 +286,20 @@ cdef class Target:
         if memory is not None and is_host_readable(array) and memory.device == self.device:
             return transfer.to_memory_of(memory, array)
         return transfer.to_device(array, self.device)
+
+
+def _narrow(obj, str call, copy, missing):
+    """Return `obj`, or its elements as jax narrows elements of 64 bits if x64 is disabled."""
+    found = array_type(obj)
+    if found is not None and found.owner == "jax":
+        return obj
+    if missing is not None:
+        obj = convert(obj, "numpy", copy=copy, missing=missing)
+    try:
+        array = asarray(obj, copy=copy)
+    except (BufferError, TypeError):  # the export raises the error
+        return obj
+    return narrow_for_jax(array, f"{call}: jax without x64")
 
 
 # Libraries with arrays in the memory of GPUs. Other libraries, except `_BY_SYCL`, read host memory only.

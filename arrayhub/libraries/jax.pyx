@@ -21,16 +21,16 @@ from arrayhub._core.descriptor cimport (
     kDLCUDA,
     size_of,
 )
-from arrayhub._core.runtime cimport device_name, device_of, order_consumer
+from arrayhub._core.runtime cimport device_of, order_consumer
 from arrayhub.adapters cimport buffer, dlpack
 from arrayhub.libraries.known cimport library
 from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
     NO_STREAM,
     enter_device,
-    has_device,
     has_devices,
     leave,
+    refuse_without_device,
     remember_handle,
     stream_handle,
 )
@@ -258,8 +258,7 @@ cdef int check_elements(Descriptor a) except -1:
 cdef int check_memory(Descriptor a) except -1:
     """Raise Refusal for memory that jax cannot share."""
     a = for_host_library(a, "jax", kDLCUDA)
-    if a.device_.device_type == kDLCUDA and not has_device():
-        raise Refusal("jax", f"the memory is on {device_name(a)}, and no CUDA driver or device was found")
+    refuse_without_device(a, "jax")
     if not is_compact(a) or a.device_.device_type == kDLCPU and size_of(a) and <size_t> a.data_ % BOUNDARY:
         raise not_shared(a)
     return 0

@@ -18,7 +18,7 @@ from arrayhub._core.descriptor cimport (
     shape_tuple,
     size_of,
 )
-from arrayhub._core.runtime cimport device_name, order_consumer
+from arrayhub._core.runtime cimport order_consumer
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport (
     DL_READ_ONLY,
@@ -31,7 +31,7 @@ from arrayhub.adapters.dlpack_abi cimport (
     kDLInt,
     kDLUInt,
 )
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, has_device
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, refuse_without_device
 from arrayhub.runtimes.host cimport for_host_library
 
 from arrayhub._core.errors import Refusal
@@ -86,8 +86,7 @@ cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI*
 cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
     """Raise Refusal for memory that torch cannot share: read-only memory, negative strides, and some addresses."""
     cdef int k
-    if a.device_.device_type == kDLCUDA and not has_device():
-        raise Refusal("torch", f"the memory is on {device_name(a)}, and no CUDA driver or device was found")
+    refuse_without_device(a, "torch")
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise Refusal("torch", "the memory is read-only, and torch does not have read-only tensors",
                       "writable memory, or allow_readonly=True if nothing writes to the tensor")

@@ -29,11 +29,11 @@ from arrayhub._core.descriptor cimport (
     new_block,
     size_of,
 )
-from arrayhub._core.runtime cimport Runtime, runtime_of
+from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 
 from arrayhub._core.descriptor import IN_MESSAGES
-from arrayhub._core.errors import INSTEAD, NO_CUDA_DEVICE, interface_error, needed, show
+from arrayhub._core.errors import INSTEAD, NO_CUDA_DEVICE, Refusal, interface_error, needed, show
 from arrayhub.runtimes import CUDA_FILE
 
 _NAMES = (
@@ -121,6 +121,13 @@ cdef Driver* driver_for(int device) except NULL:
     if not 0 <= device < _devices:
         raise BufferError(f"CUDA: device is {device}; accepted: 0 to {_devices - 1}")
     return &_driver
+
+
+cdef int refuse_without_device(Descriptor a, str library) except -1:
+    """Raise Refusal for CUDA memory on a machine without a device, which `library` cannot share."""
+    if a.device_.device_type == kDLCUDA and not has_device():
+        raise Refusal(library, f"the memory is on {device_name(a)}, and no CUDA driver or device was found")
+    return 0
 
 
 cdef bint load_driver(Driver* driver, int* devices) except -1:
