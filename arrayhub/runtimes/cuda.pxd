@@ -77,11 +77,11 @@ cdef int finish(intptr_t stream, int device) except -1
 cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1
 cdef int allow_peer(int device, int peer) except -1
-cpdef intptr_t waiting_stream(int device) except 0
+cpdef intptr_t waiting_stream(int device, intptr_t other=*) except 0
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0
 cdef CudaEvent event_on(intptr_t stream, int device) except NULL
 cdef void destroy_event(CudaEvent event) noexcept
-cpdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1
+cpdef int order_streams(intptr_t producer, intptr_t consumer, int device, int consumer_device=*) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
 cdef intptr_t safe_stream(Descriptor a) except? -2

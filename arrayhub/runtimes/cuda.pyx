@@ -84,8 +84,9 @@ cdef int _process = 0                  # id of the process that initialized the 
 cdef int _devices = 0                  # number of devices
 cdef int _retained[MAX_DEVICES]        # whether the entry of _primary is set
 cdef Context _primary[MAX_DEVICES]     # retained for the life of the process, as CUDA's own runtime does
-cdef int _made[MAX_DEVICES]            # whether the entry of _waiting is set
-cdef Stream _waiting[MAX_DEVICES]      # internal stream of each device (waiting_stream)
+cdef int _paired[MAX_DEVICES * MAX_DEVICES]     # whether allow_peer has asked for two devices
+cdef int _made[2 * MAX_DEVICES]        # whether the entry of _waiting is set
+cdef Stream _waiting[2 * MAX_DEVICES]  # two internal streams of each device (waiting_stream), the second ones at MAX_DEVICES
 
 
 # ------------------------------------------------------------------------------------------------------- the driver
@@ -435,7 +436,7 @@ cdef int refuse_captured_producer() except -1:
     )
 
 
-cpdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1:
+cpdef int order_streams(intptr_t producer, intptr_t consumer, int device, int consumer_device=-1) except -1:
     """Make the stream `consumer` wait for the work that is now queued on the stream `producer`. The host does not wait.
 
     Parameters
@@ -444,7 +445,9 @@ cpdef int order_streams(intptr_t producer, intptr_t consumer, int device) except
         Stream handles, or LEGACY_STREAM or PER_THREAD_STREAM, which then belong to `device`. If `consumer` is NO_STREAM, do
         nothing.
     device : int
-        The array's device.
+        The device of `producer`.
+    consumer_device : int
+        The device of `consumer`, or -1 for the same device.
 
     Notes
     -----
@@ -454,11 +457,12 @@ cpdef int order_streams(intptr_t producer, intptr_t consumer, int device) except
     """
     cdef uint64_t capture
     cdef CudaEvent event
-    if producer == consumer or consumer == NO_STREAM:
+    cdef int there = device if consumer_device < 0 else consumer_device
+    if consumer == NO_STREAM or (producer == consumer and device == there):
         return 0
     check_handle(producer)
     check_handle(consumer)
-    capture = capture_of(consumer, device)
+    capture = capture_of(consumer, there)
     if capture != 0:
         if capture == UNASKABLE or capture != capture_of(producer, device):
             return 0
@@ -466,7 +470,7 @@ cpdef int order_streams(intptr_t producer, intptr_t consumer, int device) except
         refuse_captured_producer()
     event = event_on(producer, device)
     try:
-        wait_for_event(consumer, event, device)
+        wait_for_event(consumer, event, there)
     finally:
         destroy_event(event)
     return 0
@@ -551,9 +555,14 @@ cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, 
 
 
 cdef int allow_peer(int device, int peer) except -1:
-    """Let `device` access the memory of the device `peer`, if supported. Otherwise the driver copies through the host."""
+    """Let `device` access the memory of the device `peer`, if supported. Otherwise the driver copies through the host.
+
+    Only the first call for two devices asks the driver.
+    """
     cdef int here, there, yes = 0, error
     cdef Context context = primary_context(device), other = primary_context(peer)
+    if is_done(&_paired[device * MAX_DEVICES + peer]):
+        return 0
     check(_driver.device_get(&here, device), f"cuDeviceGet({device})")
     check(_driver.device_get(&there, peer), f"cuDeviceGet({peer})")
     check(_driver.can_access_peer(&yes, here, there), "cuDeviceCanAccessPeer")
@@ -563,29 +572,35 @@ cdef int allow_peer(int device, int peer) except -1:
         leave(True)
         if error != PEER_ACCESS_ENABLED:
             check(error, "cuCtxEnablePeerAccess")
+    mark_done(&_paired[device * MAX_DEVICES + peer])
     return 0
 
 
-cpdef intptr_t waiting_stream(int device) except 0:
-    """Return the internal stream of `device`, for waits and copies. The stream does not synchronize with default streams."""
+cpdef intptr_t waiting_stream(int device, intptr_t other=NO_STREAM) except 0:
+    """Return an internal stream of `device`, for waits and copies, that is not the stream `other`.
+
+    Internal streams do not synchronize with default streams.
+    """
     cdef Stream stream = NULL
     cdef bint pushed
-    cdef int error
+    cdef int error, place = device
     primary_context(device)
-    if is_done(&_made[device]):
-        return <intptr_t> _waiting[device]
+    if is_done(&_made[place]) and _waiting[place] == <Stream> other:
+        place += MAX_DEVICES
+    if is_done(&_made[place]):
+        return <intptr_t> _waiting[place]
     pushed = enter(LEGACY_STREAM, device)
     error = _driver.stream_create(&stream, STREAM_NON_BLOCKING)
     if error == 0:
         with cython.critical_section(_lock):
-            if not is_done(&_made[device]):
-                _waiting[device], stream = stream, NULL
-                mark_done(&_made[device])
+            if not is_done(&_made[place]):
+                _waiting[place], stream = stream, NULL
+                mark_done(&_made[place])
         if stream != NULL:      # another thread was first
             _driver.stream_destroy(stream)
     leave(pushed)
     check(error, "cuStreamCreate")
-    return <intptr_t> _waiting[device]
+    return <intptr_t> _waiting[place]
 
 
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0:

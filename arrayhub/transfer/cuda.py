@@ -34,10 +34,12 @@ from arrayhub.transfer.cuda_copies import (
     ONE_PIECE,
     PAGEABLE,
     SMALL_COPY,
+    UNINTERRUPTED_COPY,
     Lane,
     Route,
     allow_peer,
     at_once,
+    copy_across,
     copy_by,
     copy_by_lanes,
     copy_straight,
@@ -57,8 +59,6 @@ _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # minimum bytes per lane; smaller copies use fewer lanes
 _THREADED = 3 << 20  # bytes; below this size, copies that reorder elements are as fast on one thread as on several
-# Bytes to copy on one stream between checks for signals and progress reports: about 5 ms at 50 GB/s.
-_UNINTERRUPTED = 256 << 20
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
@@ -120,22 +120,13 @@ def to_other(array, ordinal, *, stream=None, progress=None):
     """
     if array.device.type == "cuda_host":
         return from_host(array, ordinal, stream=stream, progress=progress)
-    source = array.device.id
     need_device(ordinal)
-    need_device(source)
+    need_device(array.device.id)
     cupy = needed("cupy", "to copy to a CUDA device")
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)
         if array.nbytes:
-            allow_peer(source, ordinal)
-            copying = waiting_stream(source)
-            route = Route(fresh, array)
-            if _lacks_reorder_kernel(route):
-                array = _in_order(array, None)
-                route = Route(fresh, array)
-            order_streams(reading_stream(array, None), copying, source)
-            order_streams(_number(current), copying, ordinal)
-            _on_stream(route, True, source, copying, False, progress)
+            _across(array, fresh, _number(current), progress)
     return fresh
 
 
@@ -183,6 +174,8 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
         # The elements cross the bus once, and are repeated on the device.
         array = from_host(array, out.device.id, stream=writing)
     elif array.device != out.device:
+        if array.size == out.size and _across(broadcast(array, out), out, writing, progress):
+            return
         array = to_other(array, out.device.id, stream=writing)
     array = broadcast(array, out)
     route = Route(out, array)
@@ -258,6 +251,37 @@ def _upload(array, out, stream, progress):
         _through_pinned(route, False, ordinal, stream, progress)
 
 
+def _across(array, out, writing, progress):
+    """Copy an array to `out`, of the same shape on another device, if one of both is contiguous. Return whether it is.
+
+    The device of the other one reorders the elements, so that they cross the bus in one run. `writing` is the handle of
+    a stream of the device of `out` that is ordered after the pending work on `out`. The copy is complete on return.
+    """
+    source, target = array.device.id, out.device.id
+    allow_peer(source, target)
+    if copy_across(array, out, writing):
+        return True
+    route = Route(out, array)
+    gathers = route.host_runs
+    if not gathers:
+        route = Route(array, out)
+        if not route.host_runs:
+            return False
+    if _lacks_reorder_kernel(route):
+        if not out.flags.c_contiguous:
+            return False
+        array = _in_order(array, None)
+        route, gathers = Route(out, array), True
+    reading = reading_stream(array, None)
+    if gathers:
+        order_streams(writing, reading, target, source)
+        _on_stream(route, True, source, reading, False, progress)
+    else:
+        order_streams(reading, writing, source, target)
+        _on_stream(route, False, target, writing, False, progress)
+    return True
+
+
 def _fetch_small(route, ordinal, stream):
     """Copy a small device array to a host array of a different layout through pinned memory.
 
@@ -302,31 +326,44 @@ def _in_one_piece(array, out, ordinal, stream):
 
 
 def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
-    """Copy between a device and memory that the device can access, in pieces on one stream.
+    """Copy between a device and memory that the device can access, in pieces on `stream`.
 
-    Words that the kernel reorders pass through a bounded staging buffer on the device.
+    Words that the kernel reorders pass through a bounded staging buffer on the device. If there are several pieces, two
+    streams alternate, each with half of the buffer: the kernel reorders one piece while another one crosses the bus.
     """
     reordering = not route.straight
     detour = reordering and route.host_runs
     # A stream cannot be synchronized during capture, and the graph would keep the address of released memory.
     if detour or not queued_only:
         refuse_capture(stream, ordinal)
-    if not queued_only and route.words * route.word >= SMALL_COPY:
+    nbytes = route.words * route.word
+    if not queued_only and nbytes >= SMALL_COPY:
         wait(stream, ordinal)  # Ctrl-C interrupts the wait for the producer's work
-    piece = min(settings.chunk() if detour else _UNINTERRUPTED, route.words * route.word) // route.word
+    most = settings.chunk() if detour else UNINTERRUPTED_COPY
+    streams = (stream,)
+    if detour and nbytes > most and not queued_only:
+        streams = (stream, waiting_stream(ordinal, stream))
+    piece = min(most // len(streams), nbytes) // route.word
     kernel, staging = 0, _Nowhere
     if reordering:
-        kernel, staging = _kernel_and_staging(route, ordinal, stream, piece if detour else 0)
-    since = 0
-    for first in range(0, route.words, piece):
-        words = min(piece, route.words - first)
-        queue_piece(route, to_host, first, words, stream, ordinal, kernel, staging.ptr)
-        since += words * route.word
-        if not queued_only and (since >= _UNINTERRUPTED or first + words == route.words):
-            wait_for_piece(stream, ordinal)
-            if progress is not None:
-                progress.update(since)
-            since = 0
+        kernel, staging = _kernel_and_staging(route, ordinal, stream, piece * len(streams) if detour else 0)
+    order_streams(stream, streams[-1], ordinal)
+    since = turn = 0
+    try:
+        for first in range(0, route.words, piece):
+            words = min(piece, route.words - first)
+            place = staging.ptr + turn * piece * route.word
+            queue_piece(route, to_host, first, words, streams[turn], ordinal, kernel, place)
+            turn = (turn + 1) % len(streams)
+            since += words * route.word
+            if not queued_only and (since >= UNINTERRUPTED_COPY or first + words == route.words):
+                for each in streams:
+                    wait_for_piece(each, ordinal)
+                if progress is not None:
+                    progress.update(since)
+                since = 0
+    finally:
+        order_streams(streams[-1], stream, ordinal)  # before the buffer is freed, in stream order on `stream`
 
 
 def _through_pinned(route, to_host, ordinal, stream, progress):

@@ -7,6 +7,7 @@ in place of the array's device therefore fails.
 import contextlib
 import ctypes
 import gc
+import itertools
 import os
 import pickle
 import subprocess
@@ -225,6 +226,14 @@ def test_devices_without_cupys_kernel_copy_the_same_values(cp, peers, monkeypatc
     for layout in LAYOUTS.values():
         made = ah.to_device(layout(ah.asarray(on(cp, 1))), "cuda:0")
         assert (np.asarray(made.to_host()) == layout(VALUES)).all()
+    values = np.arange(36.0).reshape(6, 6)
+    for of, to in itertools.product(LAYOUTS.values(), repeat=2):
+        expected = np.full((6, 6), -1.0)
+        if of(values).shape == to(expected).shape:
+            whole = ah.asarray(on(cp, 1, expected))
+            to(whole)[...] = of(ah.asarray(on(cp, 0, values)))
+            to(expected)[...] = of(values)
+            assert (np.asarray(whole.to_host()) == expected).all()
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
