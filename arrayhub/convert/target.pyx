@@ -293,13 +293,16 @@ def _narrow(obj, str call, copy, missing):
     found = array_type(obj)
     if found is not None and found.owner == "jax":
         return obj
+    mask = None
     if missing is not None:
         obj = convert(obj, "numpy", copy=copy, missing=missing)
+        mask = obj.mask if isinstance(obj, numpy.ma.MaskedArray) else None
     try:
-        array = asarray(obj, copy=copy)
+        array = asarray(obj if mask is None else obj.data, copy=copy)
     except (BufferError, TypeError):  # the export raises the error
         return obj
-    return narrow_for_jax(array, f"{call}: jax without x64")
+    array = narrow_for_jax(array, f"{call}: jax without x64")
+    return array if mask is None else numpy.ma.MaskedArray(ndarray(array), mask)
 
 
 # Libraries with arrays in the memory of GPUs. Other libraries, except `_BY_SYCL`, read host memory only.

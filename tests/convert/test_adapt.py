@@ -207,6 +207,8 @@ def test_results_for_jax_without_x64_are_narrowed(name):
         assert result.tolist() == function(x).tolist()
     assert ah.like(np.array([1, 2], name), x).dtype == narrow and ah.like([1, 2], x).dtype == "int32"
     assert ah.placement(x).convert(np.array([1, 2], name)).dtype == narrow
+    values, mask = ah.like(np.ma.array([1, 2], dtype=name, mask=[False, True]), x, missing="mask")
+    assert values.dtype == narrow and values.tolist()[0] == 1 and mask.tolist() == [False, True]
     large = {"int64": 2**31, "uint64": 2**32}.get(name, 1e300)
     for convert in (
         ah.adapt("numpy")(lambda x: np.array([large], name)),
