@@ -107,9 +107,9 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     """
     need_device(ordinal)  # before the import, because without a device, the error should not be about cupy
     cupy = needed("cupy", "to copy to a CUDA device")
-    with _on(cupy, ordinal, stream) as current:
+    with _on(cupy, ordinal, stream):
         fresh = _like(cupy, array)
-        _upload(host_view(array), fresh, _number(current), progress)
+        _upload(host_view(array), fresh, _current(cupy), progress)
     return fresh
 
 
@@ -123,10 +123,10 @@ def to_other(array, ordinal, *, stream=None, progress=None):
     need_device(ordinal)
     need_device(array.device.id)
     cupy = needed("cupy", "to copy to a CUDA device")
-    with _on(cupy, ordinal, stream) as current:
+    with _on(cupy, ordinal, stream):
         fresh = _like(cupy, array)
         if array.nbytes:
-            _across(array, fresh, _number(current), progress)
+            _across(array, fresh, _current(cupy), progress)
     return fresh
 
 
@@ -139,7 +139,7 @@ def copy(array, order, *, stream=None):
     cupy = needed("cupy", "to copy CUDA memory")
     ordinal = _ordinal(cupy, array)
     need_device(ordinal)
-    with _on(cupy, ordinal, stream) as current:
+    with _on(cupy, ordinal, stream):
         memory = _memory(cupy, array.device.type, array.nbytes)
         fresh = on_memory(array, memory, order)
         if array.device.type == "cuda_host":
@@ -150,7 +150,7 @@ def copy(array, order, *, stream=None):
                 _by_cupy(array, fresh, stream)
                 return fresh
             kernel = 0 if route.straight else cuda_kernel.handle(route.word, ordinal)
-            reading = reading_stream(array, _number(current))
+            reading = reading_stream(array, _current(cupy))
             queue_piece(route, True, 0, route.words, reading, ordinal, kernel, 0)
             hold_producers(reading, array)
         return fresh
@@ -194,7 +194,7 @@ def _by_cupy(array, out, stream):
     """Copy `array`, on a CUDA device or the host, to `out` with a cupy assignment. The host may wait, as in `copy`."""
     cupy = needed("cupy", "to copy to a CUDA device")
     axes = slowest_first(out)
-    with _on(cupy, _ordinal(cupy, out), stream) as current:
+    with _on(cupy, _ordinal(cupy, out), stream):
         words = as_words(out, axes)
         if array.device.type == "cuda":
             given = as_words(array, axes, words.itemsize)
@@ -204,7 +204,7 @@ def _by_cupy(array, out, stream):
             given = cupy.asarray(items.reshape(*items.shape, 1).view(words.dtype))
             given = given.transpose(*axes, len(axes)) if array.ndim else given
         words[...] = given
-        hold_producers(_number(current), *((array, out) if array.device == out.device else (out,)))
+        hold_producers(_current(cupy), *((array, out) if array.device == out.device else (out,)))
 
 
 def _lacks_reorder_kernel(route):
@@ -455,9 +455,9 @@ def _ordinal(cupy, array):
     return cupy.cuda.runtime.getDevice() if array.device.type == "cuda_host" else array.device.id
 
 
-def _number(stream):
-    """Return the handle of a cupy stream, or 1 for the legacy default stream, because 0 is ambiguous."""
-    return stream.ptr or _LEGACY
+def _current(cupy):
+    """Return the handle of cupy's current stream, or 1 for the legacy default stream, because 0 is ambiguous."""
+    return cupy.cuda.get_current_stream().ptr or _LEGACY
 
 
 def _external(cupy, number, ordinal):
@@ -472,25 +472,21 @@ def _external(cupy, number, ordinal):
 
 
 def _on(cupy, ordinal, stream):
-    """Return a context manager that makes a device and a stream current, and yields the stream."""
+    """Return a context manager that makes a device and a stream current. None and -1 keep the device's current stream."""
     number = _NO_STREAM if stream is None else stream_handle(stream)
-    if cupy.cuda.runtime.getDevice() == ordinal:
-        current = cupy.cuda.get_current_stream()
-        if number in (_NO_STREAM, _number(current)):  # already current; for a small copy, entering them is slow
-            return contextlib.nullcontext(current)
+    is_current = cupy.cuda.runtime.getDevice() == ordinal
+    if number == _NO_STREAM or (is_current and number == _current(cupy)):
+        return contextlib.nullcontext() if is_current else cupy.cuda.Device(ordinal)
     return _enter_stream(cupy, ordinal, number, stream)
 
 
 @contextlib.contextmanager
 def _enter_stream(cupy, ordinal, number, stream):
-    """Make a device and a stream current, and yield the stream."""
+    """Make a device and a stream current."""
     with cupy.cuda.Device(ordinal):
-        if number == _NO_STREAM:
-            yield cupy.cuda.get_current_stream()
-            return
         chosen = {_LEGACY: cupy.cuda.Stream.null, _PER_THREAD: cupy.cuda.Stream.ptds}.get(number)
         if chosen is None:
             chosen = _external(cupy, number, ordinal)
             chosen.owner = stream  # arrays on this stream keep `chosen` alive, and thereby the owner of the handle
         with chosen:
-            yield chosen
+            yield
