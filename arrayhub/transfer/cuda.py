@@ -472,7 +472,7 @@ def _external(cupy, number, ordinal):
 
 
 def _on(cupy, ordinal, stream):
-    """Return a context manager that makes a device and a stream current. None and -1 keep the device's current stream."""
+    """Return a context manager that makes a device and a stream current. None and -1 keep the current stream."""
     number = _NO_STREAM if stream is None else stream_handle(stream)
     is_current = cupy.cuda.runtime.getDevice() == ordinal
     if number == _NO_STREAM or (is_current and number == _current(cupy)):
