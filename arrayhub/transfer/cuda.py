@@ -5,7 +5,7 @@ written. Each copy waits for the work on the producer's stream. No copy synchron
 
 ========================================  ==============================================================================
 small arrays, or no pinned memory         copy by the driver; if the elements are few, the host reorders them
-up to 512 KiB to the host, reordered      a kernel stores the elements in pinned memory, and the host copies them
+up to 1 MiB to the host, reordered        a kernel stores the elements in pinned memory, and the host copies them
 host memory that the device can access    direct copy, in pieces on one stream
 other host memory                         through the pool of pinned memory, by several threads (cuda_copies.pyx)
 ========================================  ==============================================================================
@@ -30,6 +30,7 @@ from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_copies import (
     FEW,
+    GATHERED,
     MOST_SLOTS,
     ONE_PIECE,
     PAGEABLE,
@@ -305,12 +306,16 @@ def _fetch_small(route, ordinal, stream):
 def _is_faster_reordered_on_host(array, route):
     """Return whether reordering a small array on the host is faster than reordering it on the device.
 
-    This is true for arrays whose dimensions are in C order, if the elements have gaps or are few. Other arrays without
-    gaps, such as larger reversed arrays, are copied in memory order and reordered on the device.
+    This is true for elements with gaps, which the host has to gather in any case, and for few elements without gaps
+    whose dimensions are in C order, such as those of reversed arrays. The host gathers elements in another order more
+    slowly, because lines of the source may share sets of its caches.
     """
-    if array.nbytes > min(ONE_PIECE, pinned.bound()) or (route.host_runs and array.size > FEW):
+    if array.nbytes > min(ONE_PIECE, pinned.bound()):
         return False
-    return slowest_first(array) == [*range(array.ndim)]
+    in_order = slowest_first(array) == [*range(array.ndim)]
+    if route.host_runs:
+        return in_order and array.size <= FEW
+    return array.size <= (GATHERED if in_order else GATHERED // 4)
 
 
 def _in_one_piece(array, out, ordinal, stream):

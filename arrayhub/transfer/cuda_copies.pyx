@@ -271,7 +271,8 @@ cpdef enum:
     PER_THREAD = 4              # words that each thread of the kernel copies
     FEW = 24 << 10              # elements; below this number, the host reorders elements faster than a kernel
     PAGEABLE = 64 << 10         # bytes; up to this size, the driver copies from pageable memory in one step
-    ONE_PIECE = 512 << 10       # bytes; up to this size, elements are reordered on the host or in pinned memory in one piece
+    ONE_PIECE = 1 << 20         # bytes; up to this size, elements are reordered on the host or in pinned memory in one piece
+    GATHERED = 512 << 10        # elements; up to this number, the host gathers elements with gaps in one piece
     EXTENT = 32 << 10           # bytes; up to this extent, it is faster to copy a device array with its gaps than by a kernel
     EXTENT_ELEMENTS = 8 << 10   # maximum number of elements in such an extent
 

@@ -16,7 +16,6 @@
 #define ARRAYHUB_ONE_PLACE 2048     /* bytes; all lines with this stride map to one or two sets of the L1 cache */
 #define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes; a lower bound of the size of the L2 cache */
 #define ARRAYHUB_PAGE 4096          /* bytes */
-#define ARRAYHUB_PAGES 2048         /* pages; an upper bound of the entries of the TLB */
 #define ARRAYHUB_AT_ONCE 4  /* words that the inner loop copies per iteration */
 #define ARRAYHUB_SHORT 16   /* bytes; below this, the loop overhead costs more than the copy */
 #define ARRAYHUB_MANY_TILES 8   /* adjacent tiles; beyond this number an additional tile is cheap */
@@ -142,17 +141,6 @@ static void arrayhub_calls(char *t, const char *s, ptrdiff_t length, ptrdiff_t n
         memcpy(t, s, (size_t) nbytes);
 }
 
-/* Return whether one call of memcpy per word or run is faster than a loop. This is the case if the words are in more
-   pages than the TLB has entries. The processor executes a loop far ahead and starts many page walks at once, which
-   slow each other down. Calls limit the number of these page walks. If the lines do not stay in the L2 cache, the loop
-   is faster, because it requests lines from memory early. With steps of whole pages, few lines stay in the cache. */
-static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
-    const ptrdiff_t apart = step < 0 ? -step : step;
-    return length > ARRAYHUB_PAGES && length * ARRAYHUB_LINE <= ARRAYHUB_SECOND_CACHE &&
-           apart >= ARRAYHUB_PAGE / 2 && apart % ARRAYHUB_PAGE != 0 &&
-           (apart >= ARRAYHUB_PAGE || length * apart > ARRAYHUB_PAGES * ARRAYHUB_PAGE);
-}
-
 /* Copy many rows of a few words: block by block, and each block column by column. */
 #define ARRAYHUB_LONG(SIZE)                                                                                            \
     static void arrayhub_long_##SIZE(char *target, const char *source, ptrdiff_t outer, ptrdiff_t inner,               \
@@ -183,9 +171,7 @@ static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
             arrayhub_long_##SIZE(target, source, outer, inner, target_outer, target_inner, source_outer, source_inner);\
             return;                                                                                                    \
         }                                                                                                              \
-        if (arrayhub_many_pages(inner, source_inner) || arrayhub_many_pages(inner, target_inner))                      \
-            ARRAYHUB_EACH_ROW(arrayhub_calls(t, s, inner, SIZE, target_inner, source_inner))                           \
-        else if (target_inner == SIZE && source_inner == 0)                                                            \
+        if (target_inner == SIZE && source_inner == 0)                                                                 \
             ARRAYHUB_EACH_ROW(arrayhub_fill_##SIZE(t, s, inner))                                                       \
         else if (target_inner == SIZE && source_inner == 2 * SIZE && inner * SIZE >= ARRAYHUB_SHORT)                   \
             ARRAYHUB_EACH_ROW(arrayhub_seconds_##SIZE(t, s, inner))                                                    \
@@ -520,9 +506,7 @@ static void arrayhub_runs(char *target, const char *source, ptrdiff_t outer, ptr
         arrayhub_pairs_##SIZE(target, source, outer, nbytes, target_outer, source_outer);                              \
         return;                                                                                                        \
     }
-    if (!arrayhub_many_pages(outer, source_outer) && !arrayhub_many_pages(outer, target_outer)) {
-        ARRAYHUB_EACH(ARRAYHUB_UP_TO)
-    }
+    ARRAYHUB_EACH(ARRAYHUB_UP_TO)
     arrayhub_calls(target, source, outer, nbytes, target_outer, source_outer);
 }
 
