@@ -1328,4 +1328,4 @@ cdef object sequence(tuple arguments):
 
 register_class(USMArray)
 refuse_in_place_operators(USMArray)
-set_lookup_order(USMArray, (*USMArray.__mro__[:-1], Absent, object))
+set_lookup_order(USMArray, (USMArray, Descriptor, Absent, object))
