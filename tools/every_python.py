@@ -4,14 +4,18 @@
 
 A PYTHON is a command (``python3.13``) or a path to an interpreter. By default, the newest release of each version on
 PATH and in pyenv is used. For each interpreter, the working tree is copied to a temporary folder, where the README's
-test command runs with the interpreter instead of ``python3``. The last lines of the output state NumPy's version and
-pytest's last line for each interpreter. The exit status is the number of interpreters with a failure.
+test command runs with the interpreter instead of ``python3``. The last lines of the output are rows for the table of
+docs/pythons.md. The exit status is the number of interpreters with a failure.
+
+Interpreters of another system, such as CPython 3.15 of Debian sid, run in a chroot of this system, where this script
+starts with any of its interpreters. The chroot needs git, a C and a C++ compiler, /proc, /sys and /dev.
 
 pip's environment variables are effective. For example, ``PIP_CONSTRAINT=constraints.txt``, with the line
 ``numpy==2.0.2`` in this file, tests with an old NumPy.
 """
 
 import argparse
+import datetime
 import os
 import pathlib
 import re
@@ -27,6 +31,16 @@ DESCRIBE = (
     " int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))), int(sys.prefix != sys.base_prefix))"
 )
 CLOSING = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+|no tests ran).* in [\d.]+s.*?)(?: =+)?$", re.MULTILINE)
+OUTCOMES = ("passed", "failed", "error", "skipped")
+LIBRARIES = ("torch", "jax", "pyarrow", "pandas", "polars", "awkward", "numba", "dpctl", "nanoarrow")
+ASK = f"""
+import importlib.metadata as m
+for name in ("numpy", *{LIBRARIES}):
+    try:
+        print(name, m.version(name))
+    except m.PackageNotFoundError:
+        print(name, "-")
+"""
 
 
 def describe(python):
@@ -78,8 +92,29 @@ def copy_tree(folder):
             shutil.copy2(ROOT / name, folder / name)
 
 
+def installed_versions(python):
+    """Return the versions of NumPy and of LIBRARIES in an environment. A dash marks a missing library."""
+    done = subprocess.run([python, "-c", ASK], capture_output=True, text=True, check=False)
+    return dict(line.split() for line in done.stdout.splitlines())
+
+
+def row_of(name, versions, output):
+    """Return a row of the table in docs/pythons.md: version, NumPy, libraries, numbers of tests, and date."""
+    closing = CLOSING.findall(output)
+    if not closing:
+        return f"| {name} | - | did not reach the tests | | | | {datetime.date.today()} |"
+    counts = {word.rstrip("s"): number for number, word in re.findall(r"(\d+) ([a-z]+)", closing[-1])}
+    passed, failed, error, skipped = (int(counts.get(outcome, 0)) for outcome in OUTCOMES)
+    libraries = ", ".join(f"{library} {versions.get(library, '-')}" for library in LIBRARIES)
+    errors = f" and {error} errors" if error else ""
+    return (
+        f"| {name} | {versions.get('numpy', '-')} | {libraries} | {passed} | {skipped} | {failed}{errors}"
+        f" | {datetime.date.today()} |"
+    )
+
+
 def run(python, arguments):
-    """Run the README's test command with an interpreter. Return the exit status, and a line that states the result."""
+    """Run the README's test command with an interpreter. Return the exit status, and a row that states the result."""
     version = describe(python)
     name = ".".join(map(str, version[:3])) + (" without the GIL" if version[3] else "")
     with tempfile.TemporaryDirectory(prefix="arrayhub-") as folder:
@@ -94,11 +129,8 @@ def run(python, arguments):
             print(line, end="", flush=True)
             said.append(line)
         status = process.wait()
-        ask = "import numpy; print(numpy.__version__)"
-        numpy = subprocess.run([f"{folder}/.venv/bin/python", "-c", ask], capture_output=True, text=True, check=False)
-    closing = CLOSING.findall("".join(said))
-    found_numpy = f"NumPy {numpy.stdout.strip() or '-'}"
-    return status, f"{name:8} {found_numpy:13} {closing[-1] if closing else 'did not reach the tests'}"
+        versions = installed_versions(f"{folder}/.venv/bin/python")
+    return status, row_of(name, versions, "".join(said))
 
 
 def main():

@@ -10,14 +10,14 @@ import numpy as np
 
 cimport cython
 cimport numpy as cnp
+from cpython.exc cimport PyErr_SetObject
 from cpython.iterobject cimport PySeqIter_New
 from cpython.long cimport PyLong_FromSsize_t
-from cpython.object cimport Py_EQ, Py_NE, PyObject
+from cpython.object cimport Py_EQ, Py_NE, PyObject, PyTypeObject, descrgetfunc
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from arrayhub._core.cpython.atomics cimport seen, set_once
-from arrayhub._core.cpython.attributes cimport set_hints
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     COPIED,
@@ -229,6 +229,52 @@ cdef dict HINTS = {
     "unsqueeze": "x.reshape(shape)",
     "usm_data": "x.base",
 }
+
+
+cdef extern from *:
+    """
+    /* Set the classes in which attributes of a static class are looked up. The class must not be in use yet. */
+    static void arrayhub_set_lookup_order(PyTypeObject *cls, PyObject *order) {
+        Py_INCREF(order);
+        Py_SETREF(cls->tp_mro, order);
+        PyType_Modified(cls);
+    }
+    """
+    void set_lookup_order "arrayhub_set_lookup_order"(type cls, tuple order)
+
+
+cdef class Hint:
+    """Class attribute that raises an AttributeError with a given text."""
+    cdef str text
+
+
+cdef PyObject* raise_hint(PyObject* hint, PyObject* instance, PyObject* cls) noexcept:
+    # Unlike `__get__` of a cdef class, the slot does not make a traceback, which `hasattr` would discard.
+    PyErr_SetObject(AttributeError, (<Hint> hint).text)
+    return NULL
+
+
+(<PyTypeObject*> Hint).tp_descr_get = <descrgetfunc> raise_hint
+
+
+cdef Hint make_hint(str name, str call):
+    cdef Hint hint = Hint.__new__(Hint)
+    hint.text = f"{name}: USMArray does not have this attribute; use {call}"
+    return hint
+
+
+class Unlisted(type):
+    """Metaclass of a class whose attributes `dir`, `inspect` and protocols of `typing` do not find."""
+
+    @property
+    def __dict__(cls):
+        return {}
+
+
+# A class before `object` in USMArray's lookup order. USMArray itself does not contain the hints, because `dir` would list
+# them. A method `__getattr__` or the slot `tp_getattro` would take less code, but CPython caches the lookup of methods, and
+# of missing attributes, only for classes without these.
+Absent = Unlisted("Absent", (), {"__module__": __name__, **{name: make_hint(name, call) for name, call in HINTS.items()}})
 
 
 cdef extern from *:
@@ -1282,4 +1328,4 @@ cdef object sequence(tuple arguments):
 
 register_class(USMArray)
 refuse_in_place_operators(USMArray)
-set_hints(USMArray, HINTS)
+set_lookup_order(USMArray, (USMArray, Descriptor, Absent, object))

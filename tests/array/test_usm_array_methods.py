@@ -2,8 +2,10 @@
 
 import ctypes
 import gc
+import inspect
 import re
 import sys
+import typing
 import warnings
 
 import ml_dtypes
@@ -300,8 +302,31 @@ def test_errors_for_attributes_of_other_libraries_suggest_a_call(name):
     assert not hasattr(x, name) and not hasattr(ah.USMArray, name) and name not in dir(x)
     with pytest.raises(
         AttributeError, match=f"^{name}: USMArray does not have this attribute; use {re.escape(OTHERS[name])}$"
-    ):
+    ) as info:
         getattr(x, name)
+    assert (info.value.name, info.value.obj) == (name, x)
+
+
+def test_introspection_does_not_find_absent_attributes():
+    """`typing.runtime_checkable` looks attributes up by `inspect.getattr_static` from CPython 3.12 on."""
+
+    @typing.runtime_checkable
+    class Tensor(typing.Protocol):
+        def numpy(self): ...
+
+    x = ah.asarray(BASE)
+    assert not isinstance(x, Tensor) and not issubclass(ah.USMArray, Tensor)
+    assert inspect.getattr_static(x, "numpy", None) is None
+    assert "numpy" not in dict(inspect.getmembers(ah.USMArray))
+    assert not any("numpy" in vars(base) for base in ah.USMArray.__mro__)
+
+
+def test_missing_attributes_and_methods_use_the_interpreters_caches():
+    """CPython caches the lookup of methods only for classes with the default slot for attributes."""
+    slots = {cls: ctypes.cast(id(cls), ctypes.POINTER(ctypes.c_void_p)) for cls in (object, ah.USMArray)}
+    default = ctypes.cast(ctypes.pythonapi.PyObject_GenericGetAttr, ctypes.c_void_p).value
+    (slot,) = (k for k in range(32) if slots[object][k] == default)
+    assert slots[ah.USMArray][slot] == default
 
 
 def test_suggested_calls_work():

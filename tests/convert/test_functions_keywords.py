@@ -508,7 +508,10 @@ def test_bytes_are_not_cast_one_by_one(function, name):
     take = (lambda x, **options: ah.like(x, np.zeros(1), **options)) if function == "like" else getattr(ah, function)
     with pytest.raises(TypeError, match="bytes without a type") as raised:
         take(x, dtype="f4")
-    assert eval(raised.value.call, {"arrayhub": ah, "x": x}).tolist() == [1.0]
+    call = raised.value.call
+    # The traceback and this frame are a cycle. From CPython 3.13 on, the collector reports a BytesIO in a cycle with its view.
+    del raised
+    assert eval(call, {"arrayhub": ah, "x": x}).tolist() == [1.0]
     assert ah.as_numpy(take(x, dtype="u1", copy=None)).tolist() == [0, 0, 128, 63]
 
 

@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = {".py", ".pyx", ".pxd", ".pxi", ".pyi", ".h", ".hpp"}
 LINES = {
     "arrayhub": 1000,
-    "arrayhub/_core": 4650,
+    "arrayhub/_core": 4610,
     "arrayhub/adapters": 6700,
-    "arrayhub/array": 2500,
+    "arrayhub/array": 2540,
     "arrayhub/capi": 1750,
     "arrayhub/convert": 4630,
     "arrayhub/include": 2210,
