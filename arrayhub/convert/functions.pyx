@@ -196,9 +196,13 @@ cdef Descriptor build_dense(object obj, bint keeps_lists, object dtype):
     return a
 
 
+cdef inline bint is_ndarray(object obj) noexcept:
+    """Return whether `obj` is an ndarray or an instance of a subclass, whatever its ``__class__`` says."""
+    return PyType_IsSubtype(Py_TYPE(obj), _NDARRAY)
+
+
 cdef bint is_object_array(object obj) except -1:
-    cdef object cls = type(obj)      # not isinstance, because __class__ may be overridden
-    return issubclass(cls, numpy.ndarray) and obj.dtype == object and not issubclass(cls, numpy.ma.MaskedArray)
+    return is_ndarray(obj) and obj.dtype == object and not issubclass(type(obj), numpy.ma.MaskedArray)
 
 
 cdef object values_of(object obj):
@@ -636,7 +640,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         a = None
     if a is None:
         return give_refused(obj, to, copy, allow_readonly, refusal)
-    if importer != OWN_ARRAY and to is _NUMPY and not copied and issubclass(type(obj), numpy.ndarray):
+    if to is _NUMPY and not copied and is_ndarray(obj):
         return obj
     to.load()
     if to is _JAX and issubclass(type(obj), VALUES):
@@ -705,7 +709,7 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
         return give_refused(obj, to, None, allow_readonly, refusal)
     if to is _JAX and issubclass(type(obj), VALUES):
         imported = narrow_for_jax(imported, to.call)
-    if to is _NUMPY and issubclass(type(obj), numpy.ndarray) and not is_object_array(obj):
+    if to is _NUMPY and is_ndarray(obj) and not is_object_array(obj):
         return obj
     try:
         return give_untraced(imported, to, False, allow_readonly)
