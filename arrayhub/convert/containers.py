@@ -118,7 +118,7 @@ def without_index(obj: Any) -> Any:
 
     Return objects other than a pandas DataFrame unchanged.
     """
-    return obj.reset_index(drop=True) if is_frame(obj) else obj
+    return obj.reset_index(drop=True) if _is_frame_type(type(obj)) else obj
 
 
 def with_index_columns(obj: Any) -> Any:

@@ -18,6 +18,7 @@ from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.nested.array import (
     NestedArray,
     check_names,
+    export,
     nested_of,
     unpack_bits,
     unwrap_flat,
@@ -26,7 +27,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.array import check as check_offsets
 from arrayhub.nested.concatenate import content_of_rows
-from arrayhub.nested.export.shared import export, is_chunked, on_host, single_chunk
+from arrayhub.nested.export.shared import is_chunked, on_host, single_chunk
 from arrayhub.nested.from_awkward import CHARACTERS
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
 from arrayhub.nested.opaque import decode, is_null_type, is_run_end
