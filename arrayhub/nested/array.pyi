@@ -141,13 +141,14 @@ def with_offsets(t: NestedArray) -> NestedArray: ...
 def with_views(t: NestedArray) -> NestedArray: ...
 def export(
     call: str,
-    emit: Callable[[Any, bool, Any], Any],
+    library: Any,
+    emit: Callable[[Any, Any, bool, Any], Any],
     obj: Any,
     copy: Copy,
     dtype: Any = None,
     device: Any = None,
     missing: Any = None,
-    own: tuple[type, ...] = (),
+    own: tuple[str, ...] = (),
 ) -> Any: ...
 def import_any(obj: Any, copy: bool | None) -> Any: ...
 def import_dense(obj: Any, copy: bool | None) -> USMArray | None: ...

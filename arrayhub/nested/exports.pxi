@@ -13,16 +13,19 @@ from arrayhub.convert.names import sparse_library
 from arrayhub.libraries.numpy import VALUES
 
 
-def export(str call not None, emit not None, obj, copy, dtype=None, device=None, missing=None, tuple own=()):
-    """Import `obj`, and return it as an array of a library. `obj` is imported only once, because it may be a stream.
+def export(
+    str call not None, library not None, emit not None, obj, copy, dtype=None, device=None, missing=None, tuple own=()
+):
+    """Import `obj`, and return it as an array of the module `library`. `obj` is imported only once: it may be a stream.
 
-    ``emit(array, copied, obj)`` returns `array`, which was imported from `obj`, as an array of the library. An instance of one
-    of the classes `own` is returned unchanged if no argument changes it.
+    ``emit(library, array, copied, obj)`` returns `array`, which was imported from `obj`, as an array of the library. An
+    instance of one of the library's classes `own` is returned unchanged if no argument changes it.
     """
     cdef bint is_changed = dtype is not None or device is not None
+    cdef bint is_own = not is_dense(obj) and any([isinstance(obj, getattr(library, name)) for name in own])
     if copy is not False:
         copy = check_copy(copy, call)
-    if not copy and not is_changed and missing is None and isinstance(obj, own):
+    if is_own and not copy and not is_changed and missing is None:
         return obj
     if copy is False and issubclass(type(obj), VALUES):  # values are built whatever `copy` says
         copy = None
@@ -35,16 +38,16 @@ def export(str call not None, emit not None, obj, copy, dtype=None, device=None,
             changed = hooks.nested.change_imported(nested, obj, dtype, device)
             if changed is not nested:  # the change may copy whatever `copy` says
                 array, copy = unwrap_flat(changed), None
-            elif isinstance(obj, own) and not copy:
+            elif is_own and not copy:
                 return obj
         if copy is not None:
-            return emit(array, copy is True, obj)
+            return emit(library, array, copy is True, obj)
         try:
-            return emit(array, False, obj)
+            return emit(library, array, False, obj)
         except BufferError:
             if not is_on_host(array):  # copy=None does not leave the device
                 raise
-        return emit(import_any(obj, True), True, obj)
+        return emit(library, import_any(array, True), True, obj)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
     if isinstance(refusal, TypeError) and sparse_library(obj) is not None:
@@ -89,4 +92,4 @@ def need_arrow(Descriptor array not None, bint extension=False, str library="arr
 
 def host_capsules(node):
     """Return the capsules of ``__arrow_c_array__``, or None if the host cannot read the memory."""
-    return arrow.bind_export(node, arrow.ARRAY)() if is_on_host(node) else None
+    return arrow.emit(node, arrow.ARRAY, 0) if is_on_host(node) else None

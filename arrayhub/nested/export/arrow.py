@@ -76,18 +76,17 @@ def as_arrow(
     extension<arrow.bool8>
     """
     pyarrow = needed("pyarrow", "to create its arrays")
-    own = (pyarrow.Array, pyarrow.ChunkedArray)
-    return export("as_arrow", _with_extensions if extension else to_arrow, obj, copy, dtype, device, missing, own)
+    emit = _with_extensions if extension else to_arrow
+    return export("as_arrow", pyarrow, emit, obj, copy, dtype, device, missing, ("Array", "ChunkedArray"))
 
 
-def to_arrow(array: Any, copied: bool, obj: Any = None) -> Any:
+def to_arrow(pyarrow: Any, array: Any, copied: bool, obj: Any = None) -> Any:
     """Return a ``pyarrow.Array`` or ``pyarrow.ChunkedArray``. In copies, ``datetime64[D]`` becomes date32."""
     array = with_days(array) if copied else array
     if not isinstance(array, NestedArray):
         need_arrow(array)
     elif kind_of(array).chunks:
         return chunks_to_arrow(array)
-    pyarrow = needed("pyarrow", "to create its arrays")
     capsules = host_capsules(array)
     if capsules is None:
         return _from_device(pyarrow, array, array)
@@ -95,13 +94,13 @@ def to_arrow(array: Any, copied: bool, obj: Any = None) -> Any:
     return pyarrow.array(array) if import_capsules is None else import_capsules(*capsules)
 
 
-def _with_extensions(array: Any, copied: bool, obj: Any) -> Any:
+def _with_extensions(pyarrow: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Return an array like `to_arrow`. A dense array gets Arrow's canonical extension types."""
     if isinstance(array, NestedArray):
-        return to_arrow(array, copied)
+        return to_arrow(pyarrow, array, copied)
     array = with_days(array) if copied else array
     need_arrow(array, True)
-    return _from_device(needed("pyarrow", "to create its arrays"), _WithExtension(array), array)
+    return _from_device(pyarrow, _WithExtension(array), array)
 
 
 def _from_device(pyarrow: Any, producer: Any, array: Any) -> Any:

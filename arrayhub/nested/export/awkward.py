@@ -81,12 +81,11 @@ def as_awkward(
     obj = without_index(obj)
     if dtype is None and device is None and missing is None and isinstance(obj, awkward.Array):
         return awkward.copy(obj) if check_copy(copy, "as_awkward") else obj
-    return export("as_awkward", _to_awkward, obj, copy, dtype, device, missing, (awkward.Array,))
+    return export("as_awkward", awkward, _to_awkward, obj, copy, dtype, device, missing, ("Array",))
 
 
-def _to_awkward(array: Any, copied: bool, obj: Any) -> Any:
+def _to_awkward(awkward: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Convert an array that was imported from `obj` to an ``awkward.Array``."""
-    awkward = needed("awkward", "to create its arrays")
     check(array, copied, obj)
     if is_chunked(array):
         array = single_chunk(array, copied, "awkward", obj)

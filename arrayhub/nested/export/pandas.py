@@ -1,6 +1,5 @@
 """Export to pandas: `as_pandas`."""
 
-import sys
 from collections.abc import Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -86,7 +85,7 @@ def as_pandas(
         column = column if dtype is None or _has_dtype(column, dtype) else column.astype(requested_dtype(dtype))
         return column.copy() if check_copy(copy, "as_pandas") else column
     values = obj if missing is None else without_index(obj)
-    made = export("as_pandas", _to_pandas, values, copy, dtype, device, missing)
+    made = export("as_pandas", pandas, _to_pandas, values, copy, dtype, device, missing)
     if missing is not None and isinstance(obj, (pandas.Series, pandas.DataFrame)):
         made.index = obj.index
     if missing is not None and isinstance(obj, pandas.DataFrame):
@@ -117,9 +116,8 @@ def has_arrow_types(obj: Any) -> bool:
     return not is_dense(obj) and is_column(obj) and not arrow_loses_structure(obj)
 
 
-def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
+def _to_pandas(pandas: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Convert an array that was imported from `obj` to a Series or a DataFrame."""
-    pandas = sys.modules["pandas"]
     if has_arrow_types(obj):
         return _with_arrow_types(pandas, array, copied)
     if are_complete_records(array):
@@ -135,7 +133,8 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
     array = unwrap_flat(array) if isinstance(array, NestedArray) else array
     if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
         if max_ndim == 1:
-            return _arrow_series(pandas, to_arrow(for_pandas(array), copied))
+            pyarrow = needed("pyarrow", "to create its arrays")
+            return _arrow_series(pandas, to_arrow(pyarrow, for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
     values = dense_as_numpy(on_host(array, "pandas"))
     may_cast = not copied and values.dtype.kind in "mM"
@@ -153,7 +152,7 @@ def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
     """Return a Series of an Arrow type. Records become a DataFrame, with the index from the pandas metadata."""
     pyarrow = needed("pyarrow", "to create its arrays")
     metadata = array.metadata if isinstance(array, NestedArray) else None
-    array = to_arrow(for_pandas(array), copied)
+    array = to_arrow(pyarrow, for_pandas(array), copied)
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if metadata and b"pandas" in metadata:
             table = pyarrow.Table.from_arrays(array.flatten(), schema=pyarrow.schema(list(array.type), metadata))

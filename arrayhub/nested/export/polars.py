@@ -67,16 +67,15 @@ def as_polars(
     [1, 2]
     """
     polars = needed("polars", "to create its arrays")
-    name, own = name_of(obj), (polars.Series, polars.DataFrame)
-    made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device, missing, own)
+    name, own = name_of(obj), ("Series", "DataFrame")
+    made = export("as_polars", polars, _to_polars, without_index(obj), copy, dtype, device, missing, own)
     if name is None or made is obj or not isinstance(made, polars.Series):
         return made
     return made.rename(str(name))
 
 
-def _to_polars(array: Any, copied: bool, obj: Any) -> Any:
+def _to_polars(polars: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Return a ``polars.Series`` with the chunks of `array`, or a ``polars.DataFrame`` of records."""
-    polars = sys.modules["polars"]
     array = on_host(with_days(array) if copied else array, "polars")
     is_nested = isinstance(array, NestedArray)
     if not is_nested:
