@@ -1150,12 +1150,12 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     exporter = EXPORTERS.get(name)
     if exporter is not None:
         return give_as(obj, exporter, copy, dtype, device, missing, allow_readonly)
+    exporter = hooks.containers.get_exporter(name)
+    if exporter is not None:
+        return exporter(obj, copy=copy, dtype=dtype, device=device, missing=missing)
     from arrayhub.convert import names
     from arrayhub.libraries import plugins
 
-    exporter = names.get_exporter(name)
-    if exporter is not None:
-        return exporter(obj, copy=copy, dtype=dtype, device=device, missing=missing)
     emit = plugins.emitter(name)
     take = names.from_dlpack_of(name) if emit is None else None
     if missing is not None:

@@ -28,7 +28,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.casting import cast_checked, check_fit
-from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
+from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
 from arrayhub.convert.functions import (
     asarray,
@@ -515,8 +515,9 @@ cdef ArrayType _determine(type cls):
     if not (speaks or wraps or (refused and row.root in plugins.REGISTERED) or _resembles_array(cls)):
         return None
     library = library_of_type(cls)
-    has_maker = maker_of(cls) is not None
-    is_container = has_maker or library in (*NESTING, *plugins.emitting())
+    make = maker_of(cls)
+    has_maker = make is not None and make not in BY_SHAPE
+    is_container = make is not None or library in (*NESTING, *plugins.emitting())
     owner = None if library is None else _owner(cls, library, refused or (wraps and not is_container))
     refused = refused or not (speaks or wraps)
     return ArrayType(library or "numpy", owner, None, wraps and not is_container, refused, library in _HOST_ONLY, has_maker,
