@@ -22,10 +22,10 @@ def export(
     instance of one of the library's classes `own` is returned unchanged if no argument changes it.
     """
     cdef bint is_changed = dtype is not None or device is not None
-    cdef bint is_own = not is_dense(obj) and any([isinstance(obj, getattr(library, name)) for name in own])
+    cdef bint is_own = missing is None and not is_dense(obj) and any([isinstance(obj, getattr(library, name)) for name in own])
     if copy is not False:
         copy = check_copy(copy, call)
-    if is_own and not copy and not is_changed and missing is None:
+    if is_own and not copy and not is_changed:
         return obj
     if copy is False and issubclass(type(obj), VALUES):  # values are built whatever `copy` says
         copy = None
