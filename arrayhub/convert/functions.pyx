@@ -10,7 +10,17 @@ cimport cython
 
 from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
-from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
+from arrayhub._core.descriptor cimport (
+    BOUNDARY,
+    COPIED,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    host_readable,
+    kDLCPU,
+    same_layout,
+    size_of,
+)
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
@@ -665,10 +675,13 @@ def narrow_for_jax(Descriptor array not None, subject, /):
     OverflowError
         An integer or a finite float is out of the range of the narrower type. The message starts with `subject`.
     """
-    from arrayhub.array.casting import cast_checked
-
     dtype = get_dtype(array)
-    if dtype.name not in ("int64", "uint64", "float64", "complex128"):
+    if dtype.kind not in "iufc" or dtype.itemsize != (16 if dtype.kind == "c" else 8):
+        return array
+    from arrayhub.array.casting import cast_checked
+    from arrayhub.libraries.jax import has_x64
+
+    if has_x64():
         return array
     narrow = needed("jax", "to create its arrays").dtypes.canonicalize_dtype(dtype)
     return array if narrow == dtype else cast_checked(array, narrow, subject)
@@ -711,13 +724,19 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
         imported = narrow_for_jax(imported, to.call)
     if to is _NUMPY and is_ndarray(obj) and not is_object_array(obj):
         return obj
-    try:
-        return give_untraced(imported, to, False, allow_readonly)
-    except BufferError as error:
-        refusal = error
-    if not stays(imported, to) and not is_built(obj, to):      # only device= and copy=True move memory to another device
-        raise refusal
+    if is_tree or to is not _JAX or is_aligned(imported):
+        try:
+            return give_untraced(imported, to, False, allow_readonly)
+        except BufferError as error:
+            refusal = error
+        if not stays(imported, to) and not is_built(obj, to):      # only device= and copy=True move memory to another device
+            raise refusal
     return give_untraced(imported, to, True, allow_readonly)
+
+
+cdef inline bint is_aligned(Descriptor a) noexcept:
+    """Return False for host memory that jax cannot share, whatever its strides are."""
+    return a.device_.device_type != kDLCPU or not size_of(a) or <size_t> a.data_ % BOUNDARY == 0
 
 
 cdef bint is_built(object obj, Library to) except -1:

@@ -298,10 +298,11 @@ def _narrow(obj, str call, copy, missing):
     if missing is not None:
         obj = convert(obj, "numpy", copy=copy, missing=missing)
     try:
-        array = asarray(obj, copy=copy)
+        array = asarray(obj, copy=None if copy else copy)
     except (BufferError, TypeError):  # the export raises the error
         return obj
-    return narrow_for_jax(array, f"{call}: jax without x64")
+    narrow = narrow_for_jax(array, f"{call}: jax without x64")
+    return obj if narrow is array else narrow      # which the export copies, if necessary
 
 
 # Libraries with arrays in the memory of GPUs. Other libraries, except `_BY_SYCL`, read host memory only.
