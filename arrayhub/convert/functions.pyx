@@ -639,12 +639,14 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     if isinstance(obj, Tree):
         return obj._export(to.name, copy, allow_readonly)
     cdef Descriptor a
-    cdef bint copied = copy is True
+    cdef bint copied = copy is True, is_fresh = False
     try:
         if importer == OWN_ARRAY:
             a = <Descriptor> obj
+        elif copied:
+            a = import_or_build(obj, None, to is _TORCH, None, &is_fresh)
         else:
-            a = import_or_build(obj, None, to is _TORCH) if copied else import_allowed(obj, False, to.call)
+            a = import_allowed(obj, False, to.call)
     except (BufferError, TypeError) as error:
         refusal = error
         a = None
@@ -663,7 +665,9 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         if to.require != NULL:
             to.require()       # first, because the copy may succeed without the library
         a = a if to is _NUMPY else transfer.native_anywhere(a)      # the other libraries do not support non-native byte order
-        a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
+        # An array of elements that were copied here, such as the matrix of a table, is not copied again.
+        if not (is_fresh and a.flags_ & COPIED and a.flags_ & WRITEABLE and to.reads_host and host_readable(a)):
+            a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
     return to.exporter(a, copied, allow_readonly)
 
 

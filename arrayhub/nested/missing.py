@@ -327,8 +327,9 @@ def has_missing(node: Any) -> bool:
     if kind.chunks:
         return any(map(has_missing, node.chunks))
     if kind.numbers:
-        mask = _mask_of_numbers(node)
-        return mask is not None and bool(mask.any())
+        if node.validity is not None and not is_on_host(node.validity):
+            return bool(_null_mask_of_bitmap(node).any())
+        return node.null_count > 0 or _nat(node) is not None
     if (node.validity is not None or kind.opaque) and _null_mask(node).any():
         return True
     return any(map(has_missing, node.children if kind.named else (node.content,)))
@@ -435,7 +436,7 @@ def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
         if content is node.content:
             content = content.copy()
         numbers = as_numpy(content)
-        numbers[mask] = _fitting(value, numbers.dtype, node, name)
+        np.putmask(numbers, mask, _fitting(value, numbers.dtype, node, name))  # faster than numbers[mask] = value
     return content if node.meaning is None else make(
         node.kind, len(node), content=content, meaning=node.meaning)  # fmt: skip
 
