@@ -436,7 +436,8 @@ def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
         if content is node.content:
             content = content.copy()
         numbers = as_numpy(content)
-        np.putmask(numbers, mask, _fitting(value, numbers.dtype, node, name))  # faster than numbers[mask] = value
+        number = np.asarray(_fitting(value, numbers.dtype, node, name), numbers.dtype)
+        np.putmask(numbers, mask, number)  # faster than numbers[mask] = number
     return content if node.meaning is None else make(
         node.kind, len(node), content=content, meaning=node.meaning)  # fmt: skip
 
