@@ -189,6 +189,7 @@ cdef object get_dtype(Descriptor a)
 cpdef str name_of_elements(Descriptor a)
 cdef object labels_of(Descriptor a)
 cdef int set_labels(Descriptor a, object labels) except -1
+cpdef object make_dims(tuple dims)
 cdef int copy_fields(Descriptor a, Descriptor other) except -1
 cdef Descriptor view_of(Descriptor a, int nd)
 cdef int refuse_packed(Descriptor a, str what) except -1

@@ -174,7 +174,7 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
     return array
 
 
-def make_dims(tuple dims):
+cpdef object make_dims(tuple dims):
     """Return Labels with the given names, which must be different. The entry of a dimension without a name is None."""
     return combine(dims, None, None, None)
 

@@ -6,9 +6,10 @@ cdef bint is_stream(object obj) except -1
 cdef unsigned int interfaces_of(object cls) except? 0
 cpdef bint may_be_nat(Descriptor a) noexcept
 cdef DLDevice device_of_node(object node) except *
+cdef object emit(object node, int what, int form)
 cdef object bind_export(object node, int what)
 
-cdef enum:      # values of `what` in `bind_export`
+cdef enum:      # values of `what`
     SCHEMA
     ARRAY
     DEVICE_ARRAY

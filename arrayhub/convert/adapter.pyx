@@ -383,7 +383,9 @@ cdef class Call:
                 result, None, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
         if target.nests and getattr(result, "ndim", None) == 0:
             return as_numpy(result)[()]
-        names = get_names(result)
+        if target.library in ("arrow", "polars", "awkward") and found.library == "pandas":
+            result = with_index_columns(result)
+        names = None if found.dense and not has_fields(result) else get_names(result)
         if target.library in ("pandas", "xarray"):
             same = labels and shape_of(result) == shape_of(model)
             named = target.library == "pandas" and (
@@ -395,13 +397,11 @@ cdef class Call:
                 inner = library_of_type(type(model.data)) if label_kind(type(model)) in ("coords", "dims") else None
                 target = Target(inner or "numpy", None, target.device)
                 return target.convert(result, target.library, copy, move=moves, advice=_MOVE_TO_HOST)
-        elif target.library in ("arrow", "polars", "awkward"):
-            result = with_index_columns(result)
-            names = get_names(result)
-        made = target.convert(result, target.library, copy, labels=labels, move=moves, advice=_MOVE_TO_HOST)
+        made = target.convert_imported(result, None, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
         if target.library == "pandas" and label_kind(type(made)) != "index":
-            made = with_types_of(made, model)
-            if labels and len(made) == len(model) and made.index is not getattr(model, "index", made.index):
+            if not found.dense:
+                made = with_types_of(made, model)
+            if labels and made.index is not getattr(model, "index", made.index) and len(made) == len(model):
                 made.index = model.index
         return made if names is None else rename(made, names, model)
 
@@ -419,6 +419,11 @@ cdef int set_argument(list given, dict keywords, place, value) except -1:
     else:
         given[place] = value
     return 0
+
+
+cdef bint has_fields(array) except -1:
+    """Return whether the elements of a dense array are records of NumPy."""
+    return getattr(getattr(array, "dtype", None), "names", None) is not None
 
 
 cdef bint is_view(array, given) except -1:

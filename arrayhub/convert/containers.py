@@ -118,7 +118,7 @@ def without_index(obj: Any) -> Any:
 
     Return objects other than a pandas DataFrame unchanged.
     """
-    return obj.reset_index(drop=True) if is_frame(obj) else obj
+    return obj.reset_index(drop=True) if _is_frame_type(type(obj)) else obj
 
 
 def with_index_columns(obj: Any) -> Any:
@@ -334,18 +334,18 @@ _MAKERS: dict[tuple[str, str], Make] = {
     ("xarray", "Dataset"): _make_dataset,
     ("xarray", "Variable"): _make_variable,
 }
-_BY_SHAPE = (_make_frame, _make_series, _make_polars_series)  # the library's function chooses the class by the shape
+BY_SHAPE = (_make_frame, _make_series, _make_polars_series)  # the library's function chooses the class by the shape
 _OF_TABLES = (_make_polars_frame, _MAKERS["pyarrow", "Table"], _MAKERS["pyarrow", "RecordBatch"])
 
 
 def class_like(model: Any, has_columns: Callable[[], bool]) -> type | None:
-    """Return the class of the result for an array as the model, or None for the class that the library chooses.
+    """Return the class of the result for a model whose type has a maker, or None for the class that the library chooses.
 
     `has_columns` returns whether the converted object has columns. Without columns, it does not become a table.
     """
     cls: Any = type(model)
     make = maker_of(cls)
-    if make is None or make in _BY_SHAPE or (make in _OF_TABLES and not has_columns()):
+    if make in _OF_TABLES and not has_columns():
         return None
     if make is _make_index and has_columns():  # a frame
         return None

@@ -10,7 +10,17 @@ cimport cython
 
 from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
-from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, Descriptor, host_readable, same_layout, size_of
+from arrayhub._core.descriptor cimport (
+    BOUNDARY,
+    COPIED,
+    PACKED,
+    WRITEABLE,
+    Descriptor,
+    host_readable,
+    kDLCPU,
+    same_layout,
+    size_of,
+)
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
@@ -196,9 +206,13 @@ cdef Descriptor build_dense(object obj, bint keeps_lists, object dtype):
     return a
 
 
+cdef inline bint is_ndarray(object obj) noexcept:
+    """Return whether `obj` is an ndarray or an instance of a subclass, whatever its ``__class__`` says."""
+    return PyType_IsSubtype(Py_TYPE(obj), _NDARRAY)
+
+
 cdef bint is_object_array(object obj) except -1:
-    cdef object cls = type(obj)      # not isinstance, because __class__ may be overridden
-    return issubclass(cls, numpy.ndarray) and obj.dtype == object and not issubclass(cls, numpy.ma.MaskedArray)
+    return is_ndarray(obj) and obj.dtype == object and not issubclass(type(obj), numpy.ma.MaskedArray)
 
 
 cdef object values_of(object obj):
@@ -625,18 +639,20 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     if isinstance(obj, Tree):
         return obj._export(to.name, copy, allow_readonly)
     cdef Descriptor a
-    cdef bint copied = copy is True
+    cdef bint copied = copy is True, is_fresh = False
     try:
         if importer == OWN_ARRAY:
             a = <Descriptor> obj
+        elif copied:
+            a = import_or_build(obj, None, to is _TORCH, None, &is_fresh)
         else:
-            a = import_or_build(obj, None, to is _TORCH) if copied else import_allowed(obj, False, to.call)
+            a = import_allowed(obj, False, to.call)
     except (BufferError, TypeError) as error:
         refusal = error
         a = None
     if a is None:
         return give_refused(obj, to, copy, allow_readonly, refusal)
-    if importer != OWN_ARRAY and to is _NUMPY and not copied and issubclass(type(obj), numpy.ndarray):
+    if to is _NUMPY and not copied and is_ndarray(obj):
         return obj
     to.load()
     if to is _JAX and issubclass(type(obj), VALUES):
@@ -649,7 +665,9 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         if to.require != NULL:
             to.require()       # first, because the copy may succeed without the library
         a = a if to is _NUMPY else transfer.native_anywhere(a)      # the other libraries do not support non-native byte order
-        a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
+        # An array of elements that were copied here, such as the matrix of a table, is not copied again.
+        if not (is_fresh and a.flags_ & COPIED and a.flags_ & WRITEABLE and to.reads_host and host_readable(a)):
+            a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
     return to.exporter(a, copied, allow_readonly)
 
 
@@ -661,10 +679,13 @@ def narrow_for_jax(Descriptor array not None, subject, /):
     OverflowError
         An integer or a finite float is out of the range of the narrower type. The message starts with `subject`.
     """
-    from arrayhub.array.casting import cast_checked
-
     dtype = get_dtype(array)
-    if dtype.name not in ("int64", "uint64", "float64", "complex128"):
+    if dtype.kind not in "iufc" or dtype.itemsize != (16 if dtype.kind == "c" else 8):
+        return array
+    from arrayhub.array.casting import cast_checked
+    from arrayhub.libraries.jax import has_x64
+
+    if has_x64():
         return array
     narrow = needed("jax", "to create its arrays").dtypes.canonicalize_dtype(dtype)
     return array if narrow == dtype else cast_checked(array, narrow, subject)
@@ -705,15 +726,21 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
         return give_refused(obj, to, None, allow_readonly, refusal)
     if to is _JAX and issubclass(type(obj), VALUES):
         imported = narrow_for_jax(imported, to.call)
-    if to is _NUMPY and issubclass(type(obj), numpy.ndarray) and not is_object_array(obj):
+    if to is _NUMPY and is_ndarray(obj) and not is_object_array(obj):
         return obj
-    try:
-        return give_untraced(imported, to, False, allow_readonly)
-    except BufferError as error:
-        refusal = error
-    if not stays(imported, to) and not is_built(obj, to):      # only device= and copy=True move memory to another device
-        raise refusal
+    if is_tree or to is not _JAX or is_aligned(imported):
+        try:
+            return give_untraced(imported, to, False, allow_readonly)
+        except BufferError as error:
+            refusal = error
+        if not stays(imported, to) and not is_built(obj, to):      # only device= and copy=True move memory to another device
+            raise refusal
     return give_untraced(imported, to, True, allow_readonly)
+
+
+cdef inline bint is_aligned(Descriptor a) noexcept:
+    """Return False for host memory that jax cannot share, whatever its strides are."""
+    return a.device_.device_type != kDLCPU or not size_of(a) or <size_t> a.data_ % BOUNDARY == 0
 
 
 cdef bint is_built(object obj, Library to) except -1:
@@ -1146,12 +1173,12 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     exporter = EXPORTERS.get(name)
     if exporter is not None:
         return give_as(obj, exporter, copy, dtype, device, missing, allow_readonly)
+    exporter = hooks.containers.get_exporter(name)
+    if exporter is not None:
+        return exporter(obj, copy=copy, dtype=dtype, device=device, missing=missing)
     from arrayhub.convert import names
     from arrayhub.libraries import plugins
 
-    exporter = names.get_exporter(name)
-    if exporter is not None:
-        return exporter(obj, copy=copy, dtype=dtype, device=device, missing=missing)
     emit = plugins.emitter(name)
     take = names.from_dlpack_of(name) if emit is None else None
     if missing is not None:

@@ -55,7 +55,8 @@ def get_names(obj: Any) -> Any:
     """Return the name of a Series, the list of field names of a table or of records, or None."""
     kind = label_kind(type(obj))
     if kind in ("series", "name", "index"):
-        return None if obj.name is None or (isinstance(obj.name, str) and not obj.name) else obj.name
+        name = obj.name
+        return None if isinstance(name, str) and not name else name
     if kind in ("frame", "columns"):
         return list(obj.columns)
     if kind == "table":

@@ -5,8 +5,8 @@ from typing import Any, Literal, TypeVar, overload
 
 import numpy.typing as npt
 
-from arrayhub._core.copying import Copy, check_copy
-from arrayhub.convert.target import target_of
+from arrayhub._core.copying import Copy
+from arrayhub.convert.target import convert_like
 
 _T = TypeVar("_T")
 
@@ -95,10 +95,4 @@ def like(
     b    1.0
     dtype: float64
     """
-    copy = check_copy(copy, "like")
-    return target_of(model, "like").convert(obj, "like", copy, dtype, labels, missing, copy is not False)
-
-
-def like_for(call: str, obj: Any, model: Any, copy: Copy = None) -> Any:
-    """Implement `like` for C code. `call` is the name of the function at the start of error messages."""
-    return target_of(model, call).convert(obj, call, copy, move=copy is not False)
+    return convert_like(obj, model, "like", copy, dtype, labels, missing)

@@ -10,7 +10,7 @@ cdef class ArrayType:
     cdef readonly bint wraps       # whether the library is that of a wrapped array
     cdef readonly bint refused     # whether `asarray` refuses all arrays of the type
     cdef readonly bint host        # whether the arrays are always in host memory
-    cdef readonly bint has_maker            # whether `containers` makes instances of the type
+    cdef readonly bint has_maker            # whether `containers` makes instances of the type, whatever their shape
     cdef readonly bint may_be_sparse        # whether some instances are sparse, as torch's tensors
     cdef bint dense                # whether the arrays are of a library of dense arrays
 

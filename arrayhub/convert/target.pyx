@@ -21,6 +21,7 @@ from arrayhub.adapters.type_cache cimport REMEMBERED_ARRAY_TYPES, types_generati
 from arrayhub.convert.functions cimport give_as, import_array
 
 from arrayhub import transfer
+from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, PlaceError, name_of_type, show
@@ -28,7 +29,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.casting import cast_checked, check_fit
-from arrayhub.convert.containers import class_like, maker_of, with_arrow_type
+from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
 from arrayhub.convert.functions import (
     asarray,
@@ -58,6 +59,7 @@ cdef tuple _CONVERTS_OWN = ("numpy", "arrow", "pandas")
 # Libraries that have only sparse arrays, with the library of dense arrays in the same kind of memory.
 cdef dict _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
 
+cdef str _ALLOW_COPY = "copy=None, which copies"
 cdef object _CAPSULE = type(datetime.datetime_CAPI)
 
 
@@ -101,7 +103,7 @@ cdef class Target:
         bint labels=False,
         missing=None,
         bint move=False,
-        str advice="copy=None, which copies",
+        str advice=_ALLOW_COPY,
     ):
         """Return `obj` as an array of this target. The parameters are those of `like`.
 
@@ -266,7 +268,7 @@ cdef class Target:
         found: numpy.dtype[Any] = requested_dtype(own)
         return found
 
-    def _move(self, obj, str call, allowed, str advice="copy=None, which copies"):
+    def _move(self, obj, str call, allowed, str advice=_ALLOW_COPY):
         """Return `obj` in the kind of memory of the model. Lists are built there."""
         if type(obj) is numpy.ndarray and self.device == CPU:
             return obj
@@ -298,11 +300,13 @@ def _narrow(obj, str call, copy, missing):
         obj = convert(obj, "numpy", copy=copy, missing=missing)
         mask = obj.mask if isinstance(obj, numpy.ma.MaskedArray) else None
     try:
-        array = asarray(obj if mask is None else obj.data, copy=copy)
+        array = asarray(obj if mask is None else obj.data, copy=None if copy else copy)
     except (BufferError, TypeError):  # the export raises the error
         return obj
-    array = narrow_for_jax(array, f"{call}: jax without x64")
-    return array if mask is None else numpy.ma.MaskedArray(ndarray(array), mask)
+    narrow = narrow_for_jax(array, f"{call}: jax without x64")
+    if narrow is array:
+        return obj      # which the export copies, if necessary
+    return narrow if mask is None else numpy.ma.MaskedArray(ndarray(narrow), mask)
 
 
 # Libraries with arrays in the memory of GPUs. Other libraries, except `_BY_SYCL`, read host memory only.
@@ -518,8 +522,9 @@ cdef ArrayType _determine(type cls):
     if not (speaks or wraps or (refused and row.root in plugins.REGISTERED) or _resembles_array(cls)):
         return None
     library = library_of_type(cls)
-    has_maker = maker_of(cls) is not None
-    is_container = has_maker or library in (*NESTING, *plugins.emitting())
+    make = maker_of(cls)
+    has_maker = make is not None and make not in BY_SHAPE
+    is_container = make is not None or library in (*NESTING, *plugins.emitting())
     owner = None if library is None else _owner(cls, library, refused or (wraps and not is_container))
     refused = refused or not (speaks or wraps)
     return ArrayType(library or "numpy", owner, None, wraps and not is_container, refused, library in _HOST_ONLY, has_maker,
@@ -559,7 +564,14 @@ def _owner(cls, library, wrapped):
 # -------------------------------------------------------------------------------------------------------------- models
 
 
-def target_of(model, call):
+def convert_like(obj, model, str call not None, copy=None, dtype=None, bint labels=False, missing=None):
+    """Implement `like`. `call` is the name of the function at the start of error messages."""
+    copy = check_copy(copy, call)
+    return target_of(model, call).convert_imported(
+        obj, None, call, copy, dtype, labels, missing, copy is not False, _ALLOW_COPY)
+
+
+cpdef Target target_of(model, str call):
     """Return the target for an array, an array type or a library's module as the model.
 
     Raises
@@ -567,6 +579,9 @@ def target_of(model, call):
     TypeError
         `model` is not an array, an array type or the module of a known library.
     """
+    cdef ArrayType found = array_type(model)      # None for a type, a module, a number or a list
+    if found is not None and found.owner is not None:
+        return target_like(model, found)
     if issubclass(type(model), (ModuleType, type)):
         cls = model if issubclass(type(model), type) else None
         try:
@@ -575,10 +590,9 @@ def target_of(model, call):
             raise _model_error(call, model) from error
     if issubclass(type(model), VALUES) or type(model) is bytes:
         return Target("numpy", None, CPU, model)
-    found = None if issubclass(type(model), str) else array_type(model)
-    if found is None or (found.refused and found.owner is None):
+    if found is None or found.refused:
         raise _model_error(call, model, _named_library(model) if issubclass(type(model), str) else "")
-    if found.owner is None and not (found.host or found.wraps) and library_of_type(type(model)) is None:
+    if not (found.host or found.wraps) and library_of_type(type(model)) is None:
         array = array_of(model, None)
         if array is None or not is_host_readable(array):  # an array of an unknown library
             raise _model_error(call, model)

@@ -6,15 +6,20 @@ import sys
 import numpy as np
 
 cimport numpy as cnp
-from cpython.object cimport PyObject_Call
+from cpython.object cimport PyObject
 
-from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor
+from arrayhub._core.cpython.atomics cimport seen, set_once
+from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, make_dims, set_labels
 from arrayhub.adapters cimport arrow, buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport numpy
 
-from arrayhub._core.descriptor import label, relabel
+from arrayhub._core.descriptor import relabel
 from arrayhub._core.errors import InterfaceError, Refusal
+
+cdef extern from *:
+    Py_ssize_t Py_REFCNT(object obj) noexcept
+    object PyObject_Vectorcall(PyObject* function, PyObject** arguments, size_t positional, object keywords)
 
 
 cdef Descriptor without_strings(object obj, object stream):
@@ -169,7 +174,21 @@ cdef Descriptor parse_warp(object obj, object stream):
     return a
 
 
-cdef dict _WITHOUT_COPY = {"allow_copy": False}
+cdef PyObject* _polars_to_numpy = NULL
+cdef tuple _ALLOW_COPY = ("allow_copy",)
+
+
+cdef object view_polars(object obj):
+    """Return ``obj.to_numpy(allow_copy=False)``, without the decorator that checks keywords, which takes as long as the call."""
+    cdef PyObject* to_numpy = seen(&_polars_to_numpy)
+    if to_numpy == NULL:
+        decorated = type(obj).to_numpy
+        to_numpy = set_once(&_polars_to_numpy, NULL, getattr(decorated, "__wrapped__", decorated))
+    cdef object allow_copy = False
+    cdef PyObject* arguments[2]
+    arguments[0] = <PyObject*> obj
+    arguments[1] = <PyObject*> allow_copy
+    return PyObject_Vectorcall(to_numpy, arguments, 1, _ALLOW_COPY)
 
 
 cdef Descriptor parse_polars(object obj, object stream):
@@ -180,7 +199,7 @@ cdef Descriptor parse_polars(object obj, object stream):
     """
     cdef Descriptor a
     try:
-        array = PyObject_Call(obj.to_numpy, (), _WITHOUT_COPY)
+        array = view_polars(obj)
     except Exception:      # polars raises RuntimeError instead of copying
         return None
     if not cnp.PyArray_CheckExact(array) or cnp.PyArray_NDIM(array) != 1 or \
@@ -206,16 +225,21 @@ cdef Descriptor parse_column(object obj, object stream):
 cdef Descriptor parse_xarray(object obj, object stream):
     """Import the array in a DataArray, a Variable or a NamedArray, with its dimension names.
 
-    Each access to a lazily indexed array reads another array. The row's `types` refuses such an array.
+    Each access to a lazily indexed array reads another array, which only this function refers to. The row's `types` refuses
+    such an array.
     """
     cdef Descriptor a
-    data = obj.data
-    cdef bint wrapped = not cnp.PyArray_CheckExact(data) or obj.data is not data
+    variable = getattr(obj, "variable", obj)      # of a DataArray, whose own attributes take longer
+    data = variable.data
+    cdef bint wrapped = not cnp.PyArray_CheckExact(data) or Py_REFCNT(data) == 1
     a = (importers[WRAPPER] if wrapped else numpy.parse)(obj if wrapped else data, stream)
-    dims = obj.dims
-    if type(dims) is not tuple or len(<tuple> dims) != a.nd_ or len(set(dims)) != a.nd_:
+    dims = variable.dims
+    if type(dims) is not tuple or len(<tuple> dims) != a.nd_ or a.nd_ > 1 and len(set(dims)) != a.nd_:
         return a
     for name in <tuple> dims:
         if type(name) is not str:
             return a
-    return relabel(a, dims) if wrapped else label(a, dims=dims)      # a wrapped USMArray is its own import
+    if wrapped:
+        return relabel(a, dims)      # a wrapped USMArray is its own import
+    set_labels(a, make_dims(dims))
+    return a

@@ -167,7 +167,7 @@ cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsul
     return a
 
 
-cdef object address_of(object array):
+cdef size_t address_of(object array) except? 0:
     """Return the address of a jax array with one buffer, from jax's unofficial method or else from its protocols."""
     ask = getattr(array, "unsafe_buffer_pointer", None)
     return <size_t> parse(array, None).data_ if ask is None else ask()
@@ -309,7 +309,7 @@ cdef object emit(Descriptor a, bint may_copy):
         result = jax.dlpack.from_dlpack(view)
     except (TypeError, ValueError, RuntimeError) as error:
         raise Refusal("jax", f"from_dlpack rejects the array ({error})") from error
-    if not may_copy and a.size and address_of(result) != a.ptr:
+    if not may_copy and size_of(a) and address_of(result) != <size_t> a.data_:
         raise not_shared(a)
     return result
 

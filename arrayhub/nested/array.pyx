@@ -8,6 +8,7 @@ This module includes these files:
 - bits: boolean bitmaps and validity bitmaps
 - nodes: construction and validation of nodes
 - from_values: fast import of Python lists of strings, and of rows of numbers
+- exports: the import for exports to the libraries of nested data
 - strings: NumPy's StringDType, and conversion between string offsets and string views
 """
 
@@ -37,6 +38,7 @@ include "bits.pxi"
 include "nodes.pxi"
 include "strings.pxi"
 include "from_values.pxi"
+include "exports.pxi"
 
 
 # Attributes of other libraries' arrays, columns and tensors, and the corresponding expressions for a NestedArray.

@@ -33,6 +33,7 @@ from arrayhub.nested.array import (
     column_name,
     facts_of,
     from_arrow,
+    import_dense,
     make,
     nested_of,
     one_chunk,
@@ -119,30 +120,14 @@ def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> Nested
     return change(x, dtype, device, issubclass(type(obj), VALUES))
 
 
-def _import_dense(obj: Any, copy: bool | None) -> USMArray | None:
-    """Import a numeric array of a library of dense arrays. Return None for other objects."""
-    if not is_dense(obj):
-        return None
-    try:
-        array = asarray(obj, copy=False if copy is VIEW else copy)
-    except (BufferError, TypeError):  # jagged and sparse arrays, and strings
-        return None
-    return array if array.typenum in _NUMBERS and array.ndim else None
-
-
-# NumPy's type numbers of booleans, integers and floating-point numbers
-_NUMBERS = frozenset(np.dtype(code).num for code in "?bhilqBHILQefdFD")
-
-
 def _import_nested(obj: Any, copy: Copy) -> NestedArray:
-    return nested_of(import_node(obj, check_copy(copy, "asnested")))
+    copy = check_copy(copy, "asnested")
+    dense = None if copy else import_dense(obj, copy)
+    return nested_of(import_node(obj, copy) if dense is None else dense)
 
 
-def import_node(obj: Any, copy: bool | None) -> Any:
-    """Import an object as a NestedArray, or as a USMArray if it is a numeric array of a library of dense arrays."""
-    dense = None if copy else _import_dense(obj, copy)
-    if dense is not None:
-        return dense
+def import_node(obj: Any, copy: bool | None) -> NestedArray:
+    """Import an object that `import_dense` does not import, or for ``copy=True`` any object, as a NestedArray."""
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:
         imported = _by_series(obj, copy)

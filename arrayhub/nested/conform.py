@@ -100,12 +100,8 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
     return rebuild(x, lambda content: part(content, start, stop), offsets=wide)
 
 
-def for_polars(node: Any) -> Any:
-    """Convert a node to the layout that polars imports without a copy: int64 offsets, and string views.
-
-    List views and run-end encoded arrays are decoded. The validity bitmap of
-    fixed-length rows is copied so that it starts at a byte boundary, because polars panics if an array of fixed-length
-    rows has both a bitmap and an offset. The panic raises PanicException, which ``except Exception`` does not catch.
+def check_for_polars(node: Any) -> None:
+    """Check a node for `for_polars`, from its types.
 
     Raises
     ------
@@ -113,12 +109,6 @@ def for_polars(node: Any) -> Any:
         Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
         unions, intervals and some decimals.
     """
-    check_for_polars(node)
-    return _for_polars(node)
-
-
-def check_for_polars(node: Any) -> None:
-    """Raise the error of `for_polars` for a node, from its types, without converting it."""
     if not isinstance(node, NestedArray):
         if node.dtype.type is np.void and node.dtype.itemsize == 0:  # polars panics
             raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
@@ -139,7 +129,14 @@ def check_for_polars(node: Any) -> None:
             check_for_polars(child)
 
 
-def _for_polars(node: Any) -> Any:
+def for_polars(node: Any) -> Any:
+    """Convert a node to the layout that polars imports without a copy: int64 offsets, and string views.
+
+    List views and run-end encoded arrays are decoded. The validity bitmap of
+    fixed-length rows is copied so that it starts at a byte boundary, because polars panics if an array of fixed-length
+    rows has both a bitmap and an offset. The panic raises PanicException, which ``except Exception`` does not catch.
+    `check_for_polars` must have accepted the node.
+    """
     if not isinstance(node, NestedArray):
         return node
     kind = kind_of(node)
@@ -148,12 +145,12 @@ def _for_polars(node: Any) -> Any:
     if kind.characters:
         return with_views(node)
     if kind.opaque:
-        return _for_polars(decode(node, "polars")) if is_list_view(node) or is_run_end(node) else node
+        return for_polars(decode(node, "polars")) if is_list_view(node) or is_run_end(node) else node
     if kind.ends and node.meaning is None:
-        return wide_lists(node, _for_polars(node.content))
+        return wide_lists(node, for_polars(node.content))
     if kind.ends:  # polars 2.1 imports a map as its Map type, and converts the int32 offsets itself
-        return rebuild(node, _for_polars)
-    return rebuild(node, _for_polars) if kind.width or kind.fields or kind.chunks else node
+        return rebuild(node, for_polars)
+    return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
 
 
 def _check_opaque(node: NestedArray) -> None:

@@ -10,6 +10,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, cover_missing, nested_of, unwrap_flat
+from arrayhub.transfer import host_copies
 
 
 def from_record(node: NestedArray, dtype: Any = None) -> Any:
@@ -103,16 +104,32 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     Raise TypeError without a common type, and OverflowError if it would round an integer or cannot hold a time.
     """
     dtype = _common_type(columns, call) if columns else np.dtype(np.float64)
-    rows = np.empty((length, len(columns)), dtype)
-    for k, (name, column) in enumerate(columns):
+    arrays = []
+    for name, column in columns:
         values = as_numpy(unwrap_flat(nested_of(column)))
         why = why_lost(values, dtype)
         if why:
             refusal = _column_error(RangeRefusal, call, name, why)
             refusal.call = "" if dtype.kind in "mM" else f"arrayhub.asarray(x, dtype='{dtype}')"
             raise refusal
-        rows[:, k] = values
-    return asarray(rows)
+        arrays.append(values)
+    return asarray(_interleave(arrays, length, dtype))
+
+
+_BLOCK = 1 << 18  # bytes, which fit in the cache of one core
+
+
+def _interleave(columns: list[Any], length: int, dtype: Any) -> Any:
+    """Return columns as a C-ordered matrix. Each block of rows is transposed by the loops for copies."""
+    rows = np.empty((length, len(columns)), dtype)
+    step = max(_BLOCK // max(len(columns) * rows.itemsize, 1), 1024)
+    block = np.empty((len(columns), min(step, length)), dtype)
+    for start in range(0, length, step):
+        part = rows[start : start + step]
+        for k, column in enumerate(columns):
+            block[k, : len(part)] = column[start : start + step]
+        host_copies.copy(part, block[:, : len(part)].T)
+    return rows
 
 
 def why_lost(values: Any, dtype: Any) -> str:

@@ -4,7 +4,7 @@
 """
 
 from arrayhub.nested import opaque
-from arrayhub.nested.asnested import asnested, dense_copy
+from arrayhub.nested.asnested import asnested, change_imported, dense_copy, import_node
 from arrayhub.nested.asnested import nested_or_none as import_or_none
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change
@@ -29,6 +29,7 @@ from arrayhub.nested.types import nested_type
 __all__ = [
     "asnested",
     "change",
+    "change_imported",
     "chunks_to_arrow",
     "concatenate",
     "deep_copy",
@@ -40,6 +41,7 @@ __all__ = [
     "from_record",
     "has_missing",
     "has_numbers",
+    "import_node",
     "import_or_none",
     "is_null",
     "lines_of",

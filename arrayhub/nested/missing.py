@@ -25,6 +25,7 @@ from arrayhub.nested.array import (
     cover_missing,
     field_facts,
     from_string_dtype,
+    import_any,
     is_on_host,
     make,
     nested_of,
@@ -36,7 +37,7 @@ from arrayhub.nested.array import (
 from arrayhub.nested.asnested import refuse_storage
 from arrayhub.nested.concatenate import as_views, concatenate, content_of_rows, gather_rows, select
 from arrayhub.nested.conform import element_type
-from arrayhub.nested.export.shared import import_array, single_chunk
+from arrayhub.nested.export.shared import single_chunk
 from arrayhub.nested.from_python import characters, from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
 from arrayhub.nested.opaque import (
@@ -326,8 +327,9 @@ def has_missing(node: Any) -> bool:
     if kind.chunks:
         return any(map(has_missing, node.chunks))
     if kind.numbers:
-        mask = _mask_of_numbers(node)
-        return mask is not None and bool(mask.any())
+        if node.validity is not None and not is_on_host(node.validity):
+            return bool(_null_mask_of_bitmap(node).any())
+        return node.null_count > 0 or _nat(node) is not None
     if (node.validity is not None or kind.opaque) and _null_mask(node).any():
         return True
     return any(map(has_missing, node.children if kind.named else (node.content,)))
@@ -434,7 +436,8 @@ def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
         if content is node.content:
             content = content.copy()
         numbers = as_numpy(content)
-        numbers[mask] = _fitting(value, numbers.dtype, node, name)
+        number = np.asarray(_fitting(value, numbers.dtype, node, name), numbers.dtype)
+        np.putmask(numbers, mask, number)  # faster than numbers[mask] = number
     return content if node.meaning is None else make(
         node.kind, len(node), content=content, meaning=node.meaning)  # fmt: skip
 
@@ -656,7 +659,7 @@ def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> 
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
         return _matrix_and_mask(columns_of_frame(obj), len(obj), missing, dtype)
-    column = nested_of(import_array(obj, None))
+    column = nested_of(import_any(obj, None))
     refuse_storage(obj, column)
     column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
@@ -737,7 +740,7 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[A
 
 
 def _fill_object(obj: Any, value: Any, copy: Copy) -> tuple[Any, Copy]:
-    filled = _filled_column(nested_of(import_array(_with_mask(obj), None)), value)
+    filled = _filled_column(nested_of(import_any(_with_mask(obj), None)), value)
     return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
 
@@ -800,7 +803,7 @@ def _column(column: Any, value: Any) -> NestedArray:
             return nested_of(asarray(column, copy=None))
         except (BufferError, TypeError):
             pass
-    node = nested_of(import_array(column, None))
+    node = nested_of(import_any(column, None))
     refuse_storage(column, node)
     return node
 

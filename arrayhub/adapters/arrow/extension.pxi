@@ -12,6 +12,7 @@ from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     Descriptor,
     labels_of,
+    make_dims,
     reshape,
     set_labels,
     set_type,
@@ -39,7 +40,6 @@ from arrayhub._core.tree cimport (
 )
 
 from arrayhub._core.errors import Refusal, interface_error
-from arrayhub._core.descriptor import make_dims
 
 cdef enum:
     BOOL_CODE = 6                  # DLPack's kDLBool

@@ -2,16 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from arrayhub._core.copying import Copy, check_copy
+from arrayhub._core.copying import Copy
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
 from arrayhub._core.tree import kind_of
-from arrayhub.adapters.arrow import check_node, emit_with_extensions, obstacle_of, packs_booleans
-from arrayhub.nested.array import (
-    NestedArray,
-    is_on_host,
-)
+from arrayhub.adapters.arrow import check_node, emit_with_extensions, packs_booleans
+from arrayhub.nested.array import NestedArray, export, host_capsules, is_on_host, need_arrow
 from arrayhub.nested.conform import is_days, with_days, with_seconds
-from arrayhub.nested.export.shared import device_error, export, fresh
+from arrayhub.nested.export.shared import device_error, fresh
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,35 +76,31 @@ def as_arrow(
     extension<arrow.bool8>
     """
     pyarrow = needed("pyarrow", "to create its arrays")
-    own = (pyarrow.Array, pyarrow.ChunkedArray)
-    is_unchanged = isinstance(obj, own) and dtype is None and device is None and missing is None
-    if is_unchanged and not check_copy(copy, "as_arrow"):
-        return obj
     emit = _with_extensions if extension else to_arrow
-    return export("as_arrow", emit, obj, copy, dtype, device, missing, own)
+    return export("as_arrow", pyarrow, emit, obj, copy, dtype, device, missing, ("Array", "ChunkedArray"))
 
 
-def to_arrow(array: Any, copied: bool, obj: Any = None) -> Any:
+def to_arrow(pyarrow: Any, array: Any, copied: bool, obj: Any = None) -> Any:
     """Return a ``pyarrow.Array`` or ``pyarrow.ChunkedArray``. In copies, ``datetime64[D]`` becomes date32."""
     array = with_days(array) if copied else array
     if not isinstance(array, NestedArray):
         need_arrow(array)
     elif kind_of(array).chunks:
         return chunks_to_arrow(array)
-    pyarrow = needed("pyarrow", "to create its arrays")
-    if not is_on_host(array):
+    capsules = host_capsules(array)
+    if capsules is None:
         return _from_device(pyarrow, array, array)
     import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
-    return pyarrow.array(array) if import_capsules is None else import_capsules(*array.__arrow_c_array__())
+    return pyarrow.array(array) if import_capsules is None else import_capsules(*capsules)
 
 
-def _with_extensions(array: Any, copied: bool, obj: Any) -> Any:
+def _with_extensions(pyarrow: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Return an array like `to_arrow`. A dense array gets Arrow's canonical extension types."""
     if isinstance(array, NestedArray):
-        return to_arrow(array, copied)
+        return to_arrow(pyarrow, array, copied)
     array = with_days(array) if copied else array
     need_arrow(array, True)
-    return _from_device(needed("pyarrow", "to create its arrays"), _WithExtension(array), array)
+    return _from_device(pyarrow, _WithExtension(array), array)
 
 
 def _from_device(pyarrow: Any, producer: Any, array: Any) -> Any:
@@ -137,14 +130,6 @@ def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
     except pyarrow.ArrowException as error:
         raise Refusal("pyarrow", f"{first_line(error)}") from error
     return column if type is None else column.cast(type)
-
-
-def need_arrow(array: Any, extension: bool = False, library: str = "arrow") -> None:
-    """Raise Refusal if an array cannot be exported to Arrow, or if a strided array would be copied."""
-    why = obstacle_of(array, extension)
-    if why is not None:
-        tensor = not extension and obstacle_of(array, True) is None
-        raise Refusal("Arrow", why, "extension=True" if tensor and library == "arrow" else "")
 
 
 def check(array: Any, copied: bool, obj: Any) -> None:

@@ -18,6 +18,7 @@ from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.nested.array import (
     NestedArray,
     check_names,
+    export,
     nested_of,
     unpack_bits,
     unwrap_flat,
@@ -26,7 +27,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.array import check as check_offsets
 from arrayhub.nested.concatenate import content_of_rows
-from arrayhub.nested.export.shared import export, is_chunked, on_host, single_chunk
+from arrayhub.nested.export.shared import is_chunked, on_host, single_chunk
 from arrayhub.nested.from_awkward import CHARACTERS
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
 from arrayhub.nested.opaque import decode, is_null_type, is_run_end
@@ -80,12 +81,11 @@ def as_awkward(
     obj = without_index(obj)
     if dtype is None and device is None and missing is None and isinstance(obj, awkward.Array):
         return awkward.copy(obj) if check_copy(copy, "as_awkward") else obj
-    return export("as_awkward", _to_awkward, obj, copy, dtype, device, missing, (awkward.Array,))
+    return export("as_awkward", awkward, _to_awkward, obj, copy, dtype, device, missing, ("Array",))
 
 
-def _to_awkward(array: Any, copied: bool, obj: Any) -> Any:
+def _to_awkward(awkward: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Convert an array that was imported from `obj` to an ``awkward.Array``."""
-    awkward = needed("awkward", "to create its arrays")
     check(array, copied, obj)
     if is_chunked(array):
         array = single_chunk(array, copied, "awkward", obj)

@@ -18,12 +18,12 @@ from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.functions import asarray
 from arrayhub.convert.target import is_dense
 from arrayhub.libraries.numpy import check as check_numpy
-from arrayhub.nested.array import NestedArray, part, unwrap_flat, with_offsets
+from arrayhub.nested.array import NestedArray, export, part, unwrap_flat, with_offsets
 from arrayhub.nested.array import check as check_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
-from arrayhub.nested.export.shared import LIST_VIEWS, export, on_host
+from arrayhub.nested.export.shared import LIST_VIEWS, on_host
 from arrayhub.nested.opaque import decode, is_list_view
 from arrayhub.nested.to_device import child_nodes, offsets_on_host, rebuild
 
@@ -80,12 +80,12 @@ def as_pandas(
     """
     pandas = needed("pandas", "to create its arrays")
     name = name_of(obj)
-    column = _of_pandas(pandas, obj) if missing is None else None
+    column = None if missing is not None or is_dense(obj) else _of_pandas(pandas, obj)
     if column is not None and (device is None or Device(device) == CPU):
         column = column if dtype is None or _has_dtype(column, dtype) else column.astype(requested_dtype(dtype))
         return column.copy() if check_copy(copy, "as_pandas") else column
     values = obj if missing is None else without_index(obj)
-    made = export("as_pandas", _to_pandas, values, copy, dtype, device, missing)
+    made = export("as_pandas", pandas, _to_pandas, values, copy, dtype, device, missing)
     if missing is not None and isinstance(obj, (pandas.Series, pandas.DataFrame)):
         made.index = obj.index
     if missing is not None and isinstance(obj, pandas.DataFrame):
@@ -116,9 +116,8 @@ def has_arrow_types(obj: Any) -> bool:
     return not is_dense(obj) and is_column(obj) and not arrow_loses_structure(obj)
 
 
-def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
+def _to_pandas(pandas: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Convert an array that was imported from `obj` to a Series or a DataFrame."""
-    pandas = needed("pandas", "to create its arrays")
     if has_arrow_types(obj):
         return _with_arrow_types(pandas, array, copied)
     if are_complete_records(array):
@@ -134,14 +133,18 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
     array = unwrap_flat(array) if isinstance(array, NestedArray) else array
     if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
         if max_ndim == 1:
-            return _arrow_series(pandas, to_arrow(for_pandas(array), copied))
+            pyarrow = needed("pyarrow", "to create its arrays")
+            return _arrow_series(pandas, to_arrow(pyarrow, for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
     values = dense_as_numpy(on_host(array, "pandas"))
-    _check_unit(values.dtype, copied)
+    may_cast = not copied and values.dtype.kind in "mM"
+    if may_cast:
+        _check_unit(values.dtype)
     made = (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
-    dtype = made.dtypes if made.ndim == 1 else next(iter(made.dtypes), values.dtype)
-    if not copied and dtype != values.dtype:
-        raise Refusal("pandas", f"elements of {values.dtype} are not supported", f"a copy, which casts to {dtype}")
+    if may_cast:
+        dtype = made.dtypes if values.ndim == 1 else next(iter(made.dtypes), values.dtype)
+        if dtype != values.dtype:
+            raise Refusal("pandas", f"elements of {values.dtype} are not supported", f"a copy, which casts to {dtype}")
     return made
 
 
@@ -149,7 +152,7 @@ def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
     """Return a Series of an Arrow type. Records become a DataFrame, with the index from the pandas metadata."""
     pyarrow = needed("pyarrow", "to create its arrays")
     metadata = array.metadata if isinstance(array, NestedArray) else None
-    array = to_arrow(for_pandas(array), copied)
+    array = to_arrow(pyarrow, for_pandas(array), copied)
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if metadata and b"pandas" in metadata:
             table = pyarrow.Table.from_arrays(array.flatten(), schema=pyarrow.schema(list(array.type), metadata))
@@ -199,9 +202,9 @@ def _why_views_are_copied(array: Any) -> str:
     return next(filter(None, map(_why_views_are_copied, child_nodes(array))), "")
 
 
-def _check_unit(dtype: Any, copied: bool) -> None:
-    """Raise Refusal for times in a unit that pandas casts, unless a copy is permitted."""
-    if not copied and dtype.kind in "mM" and np.datetime_data(dtype) not in (("s", 1), ("ms", 1), ("us", 1), ("ns", 1)):
+def _check_unit(dtype: Any) -> None:
+    """Raise Refusal for times in a unit that pandas casts."""
+    if np.datetime_data(dtype) not in (("s", 1), ("ms", 1), ("us", 1), ("ns", 1)):
         raise Refusal("pandas", f"elements of {dtype} are not supported", "times in s, ms, us and ns")
 
 
@@ -220,7 +223,8 @@ def check(array: Any, copied: bool, obj: Any) -> None:
             check_arrow(column, copied, obj)
         elif isinstance(column, USMArray):
             check_numpy(column, copied)
-            _check_unit(column.dtype, copied)
+            if not copied and column.dtype.kind in "mM":
+                _check_unit(column.dtype)
 
 
 def why_copied(array: Any, obj: Any) -> str:

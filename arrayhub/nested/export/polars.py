@@ -6,20 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from arrayhub._core.copying import Copy, check_copy
+from arrayhub._core.copying import Copy
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.convert.containers import without_index
-from arrayhub.nested.array import (
-    NestedArray,
-    nested_of,
-)
+from arrayhub.nested.array import NestedArray, export, need_arrow, nested_of
 from arrayhub.nested.asnested import name_of
 from arrayhub.nested.conform import check_for_polars, for_polars, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
-from arrayhub.nested.export.arrow import need_arrow
-from arrayhub.nested.export.shared import LIST_VIEWS, export, on_host
+from arrayhub.nested.export.shared import LIST_VIEWS, on_host
 from arrayhub.nested.opaque import is_list_view, is_run_end
 from arrayhub.nested.to_device import child_nodes
 
@@ -71,33 +67,32 @@ def as_polars(
     [1, 2]
     """
     polars = needed("polars", "to create its arrays")
-    name = name_of(obj)
-    own = (polars.Series, polars.DataFrame)
-    is_unchanged = isinstance(obj, own) and dtype is None and device is None and missing is None
-    if is_unchanged and not check_copy(copy, "as_polars"):
-        return obj
-    made = export("as_polars", _to_polars, without_index(obj), copy, dtype, device, missing, own)
-    return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
+    name, own = name_of(obj), ("Series", "DataFrame")
+    made = export("as_polars", polars, _to_polars, without_index(obj), copy, dtype, device, missing, own)
+    if name is None or made is obj or not isinstance(made, polars.Series):
+        return made
+    return made.rename(str(name))
 
 
-def _to_polars(array: Any, copied: bool, obj: Any) -> Any:
+def _to_polars(polars: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Return a ``polars.Series`` with the chunks of `array`, or a ``polars.DataFrame`` of records."""
-    polars = needed("polars", "to create its arrays")
     array = on_host(with_days(array) if copied else array, "polars")
-    if not isinstance(array, NestedArray):
-        need_arrow(array, library="polars")
+    is_nested = isinstance(array, NestedArray)
+    if not is_nested:
+        need_arrow(array, False, "polars")
+    check_for_polars(array)
     try:
-        series = polars.Series(for_polars(array))
+        series = polars.Series(for_polars(array) if is_nested else array)
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
         raise _rejection(error) from error
+    if not is_nested:
+        return series
     if len(series) != len(array):  # polars 2.1 loses the rows of a chunk whose lists of categories are all empty
         raise Refusal(
             "polars",
             f"{len(array) - len(series)} of {len(array)} rows were lost in the import of several chunks; pass"
             " copy=True, which concatenates them",
         )
-    if not isinstance(array, NestedArray):
-        return series
     if series.dtype != polars.Struct or series.null_count():
         return _with_order(polars, series, array)
     frame = series.struct.unnest()
