@@ -74,13 +74,13 @@ def run_tests(python, wheel, arguments, folder):
     step(fresh, "-m", "pip", "install", wheel, env=environ)
     demo = step(folder / "fresh/bin/arrayhub", "demo", cwd=folder, env=environ)
     step(fresh, "-m", "pip", "install", *NEEDS, env=environ)
-    closing, passed = pytest_in([fresh, "-P"], arguments, environ)
+    closing, passed = pytest_in([fresh, "-P", "-m", "pytest"], arguments, environ)
     return f"{demo.splitlines()[-1]} {closing}", passed
 
 
-def pytest_in(python, arguments, environ):
-    """Run tests with the command `python`. Return pytest's last line, and whether the tests passed."""
-    command = [*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS)]
+def pytest_in(pytest, arguments, environ):
+    """Run tests with the command `pytest`. Return pytest's last line, and whether the tests passed."""
+    command = [*pytest, "-q", "-p", "no:cacheprovider", *(arguments or TESTS)]
     tested = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     if tested.returncode:
         print(tested.stdout[-5000:], tested.stderr[-5000:])
