@@ -111,19 +111,24 @@ def build_wheel(python, folder):
     return wheel
 
 
+def measure(wheel):
+    """Return the text of a wheel's size and of the size of its files, and whether both are within `SIZES`."""
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = wheel.stat().st_size / 1e6, sum(file.file_size for file in archive.infolist()) / 1e6
+    line = f"{sizes[0]:.2f} MB, installed {sizes[1]:.2f} MB"
+    too_large = [f"{size:.3f} > {limit} MB" for size, limit in zip(sizes, SIZES, strict=True) if size > limit]
+    return f"{line}  TOO LARGE: {', '.join(too_large)}" if too_large else line, not too_large
+
+
 def check(python, wheel, arguments, folder):
     """Audit and test a wheel. Return the line to print, and whether all steps passed."""
     foreign, tag = foreign_libraries(wheel)
-    with zipfile.ZipFile(wheel) as archive:
-        sizes = wheel.stat().st_size / 1e6, sum(file.file_size for file in archive.infolist()) / 1e6
+    size, small = measure(wheel)
     closing, passed = run_tests(python, wheel, arguments, folder)
-    line = f"{wheel.name}  {sizes[0]:.2f} MB, installed {sizes[1]:.2f} MB  {tag}  {closing}"
+    line = f"{wheel.name}  {size}  {tag}  {closing}"
     if foreign:
         line += f"  LINKS TO {', '.join(sorted(foreign))}"
-    too_large = [f"{size:.2f} > {limit} MB" for size, limit in zip(sizes, SIZES, strict=True) if size > limit]
-    if too_large:
-        line += f"  TOO LARGE: {', '.join(too_large)}"
-    return line, passed and not foreign and not too_large
+    return line, passed and small and not foreign
 
 
 def main(arguments):
