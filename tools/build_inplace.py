@@ -49,7 +49,7 @@ def commands(name, meson):
     cython += ["--depfile", "-I", ".", "-I", str(DECLARATIONS)]
     cython += [argument for argument in read_list(meson, r"cython_args = \[") if argument != "-I"]
     compiler = shlex.split(os.environ.get("CC", "gcc"))
-    hot = ["-O1", *read_list(meson, r"hot_args = cc\.get_supported_arguments\(", r"\n  \)")]
+    hot = ["-O1", *read_list(meson, r"hot_args = \[\n")]
     compiler += hot if name in read_list(meson, r"hot = \[") else ["-Os"]
     compiler += ["-fPIC", "-shared", "-std=c11", "-pthread"]
     compiler += read_list(meson, r"c_args = cc\.get_supported_arguments\(", r"\n\)")
