@@ -74,13 +74,13 @@ def run_tests(python, wheel, arguments, folder):
     step(fresh, "-m", "pip", "install", wheel, env=environ)
     demo = step(folder / "fresh/bin/arrayhub", "demo", cwd=folder, env=environ)
     step(fresh, "-m", "pip", "install", *NEEDS, env=environ)
-    closing, passed = pytest_in([fresh, "-P"], arguments, environ)
+    closing, passed = pytest_in([fresh, "-P", "-m", "pytest"], arguments, environ)
     return f"{demo.splitlines()[-1]} {closing}", passed
 
 
-def pytest_in(python, arguments, environ):
-    """Run tests with the command `python`. Return pytest's last line, and whether the tests passed."""
-    command = [*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS)]
+def pytest_in(pytest, arguments, environ):
+    """Run tests with the command `pytest`. Return pytest's last line, and whether the tests passed."""
+    command = [*pytest, "-q", "-p", "no:cacheprovider", *(arguments or TESTS)]
     tested = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     if tested.returncode:
         print(tested.stdout[-5000:], tested.stderr[-5000:])
@@ -111,19 +111,24 @@ def build_wheel(python, folder):
     return wheel
 
 
+def measure(wheel):
+    """Return the text of a wheel's size and of the size of its files, and whether both are within `SIZES`."""
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = wheel.stat().st_size / 1e6, sum(file.file_size for file in archive.infolist()) / 1e6
+    line = f"{sizes[0]:.2f} MB, installed {sizes[1]:.2f} MB"
+    too_large = [f"{size:.3f} > {limit} MB" for size, limit in zip(sizes, SIZES, strict=True) if size > limit]
+    return f"{line}  TOO LARGE: {', '.join(too_large)}" if too_large else line, not too_large
+
+
 def check(python, wheel, arguments, folder):
     """Audit and test a wheel. Return the line to print, and whether all steps passed."""
     foreign, tag = foreign_libraries(wheel)
-    with zipfile.ZipFile(wheel) as archive:
-        sizes = wheel.stat().st_size / 1e6, sum(file.file_size for file in archive.infolist()) / 1e6
+    size, small = measure(wheel)
     closing, passed = run_tests(python, wheel, arguments, folder)
-    line = f"{wheel.name}  {sizes[0]:.2f} MB, installed {sizes[1]:.2f} MB  {tag}  {closing}"
+    line = f"{wheel.name}  {size}  {tag}  {closing}"
     if foreign:
         line += f"  LINKS TO {', '.join(sorted(foreign))}"
-    too_large = [f"{size:.2f} > {limit} MB" for size, limit in zip(sizes, SIZES, strict=True) if size > limit]
-    if too_large:
-        line += f"  TOO LARGE: {', '.join(too_large)}"
-    return line, passed and not foreign and not too_large
+    return line, passed and small and not foreign
 
 
 def main(arguments):

@@ -20,6 +20,11 @@ def test_page_shows_each_deviation():
     assert sections == [(each.distribution, each.role, each.rule) for each in DEVIATIONS]
 
 
+@pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: f"{each.distribution}-{each.role}-{each.rule}")
+def test_programs_have_at_most_five_lines(deviation):
+    assert sum(bool(line.strip()) for line in deviation.program.splitlines()) <= 5
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("distribution", LIBRARIES)
 def test_page_equals_the_report_of_each_library(distribution):

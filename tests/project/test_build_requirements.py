@@ -1,4 +1,4 @@
-"""The project requires suitable versions of Cython, and one of them compiled the modules."""
+"""The project requires suitable versions of Cython, and one of them compiled the modules. All files state one version."""
 
 import re
 import tomllib
@@ -6,6 +6,7 @@ import tomllib
 import pytest
 from children import ROOT
 
+import arrayhub
 import arrayhub._core.tracing as compiled
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -26,3 +27,16 @@ def test_modules_were_compiled_by_a_required_cython():
     """The module name of the type of Cython functions contains the version of Cython."""
     version = re.fullmatch(r"_cython_(\d+)_(\d+)_\d+\w*", type(compiled.report_copy).__module__)
     assert (3, 1) <= (int(version[1]), int(version[2])) < (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("arrayhub/pkgconfig/arrayhub.pc", r"^Version: (\S+)$"),
+        ("packaging/conda/recipe.yaml", r'^  version: "(\S+)"$'),
+        ("CITATION.cff", r"^version: (\S+)$"),
+        ("CHANGELOG.md", r"^## (\S+) \("),
+    ],
+)
+def test_files_state_the_version_of_the_package(name, line):
+    assert re.search(line, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)[1] == arrayhub.__version__
