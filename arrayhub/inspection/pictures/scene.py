@@ -4,9 +4,10 @@ import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from arrayhub.inspection.pictures.geometry import Geometry
+if TYPE_CHECKING:
+    from arrayhub.inspection.pictures.picture import Picture
 
 MOST_CELLS = 64  # maximum number of elements in the drawing of the array, and of places in that of the buffer
 _LONGEST_ROW = 16  # maximum number of elements of an abbreviated row
@@ -42,7 +43,7 @@ class Scene:
 
     Parameters
     ----------
-    geometry : Geometry
+    geometry : Picture
         Layout to draw.
     budget : int
         Maximum number of elements.
@@ -59,7 +60,7 @@ class Scene:
         Whether every element is selected.
     """
 
-    def __init__(self, geometry: Geometry, budget: int) -> None:
+    def __init__(self, geometry: "Picture", budget: int) -> None:
         self.geometry = geometry
         counts = _counts(geometry, budget)
         self.axes = [_shown(length, count) for length, count in zip(geometry.shape, counts, strict=True)]
@@ -112,7 +113,7 @@ class Scene:
         return Place(start, length, min(covering, key=lambda element: element.at), False, sharing, outside)
 
 
-def scenes(geometry: Geometry, most: int = MOST_CELLS) -> Iterator[Scene]:
+def scenes(geometry: "Picture", most: int = MOST_CELLS) -> Iterator[Scene]:
     """Yield ever smaller selections of elements, none with more than `MOST_CELLS` places."""
     for budget in _BUDGETS:
         if budget <= most:
@@ -129,7 +130,7 @@ def index_text(index: Index, between: str = ",") -> str:
     return between.join((*map(str, head), "...", *map(str, tail)))
 
 
-def _counts(geometry: Geometry, budget: int) -> list[int]:
+def _counts(geometry: "Picture", budget: int) -> list[int]:
     """Return the number of indices to show along each dimension, with a product of at most `budget`."""
     if geometry.count <= budget:
         return list(geometry.shape) if geometry.count else [0] * geometry.ndim

@@ -1,15 +1,18 @@
 """Draw a layout as text, in the notation of the USMArray specification."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from arrayhub.inspection.pictures.geometry import Geometry
 from arrayhub.inspection.pictures.scene import Place, Scene, index_text, scenes
+
+if TYPE_CHECKING:
+    from arrayhub.inspection.pictures.picture import Picture
 
 _WIDTH = 100  # maximum characters per line
 _FEW = 16  # maximum number of elements of an abbreviated array
 
 
-def draw_text(geometry: Geometry) -> str:
+def draw_text(geometry: "Picture") -> str:
     """Return the drawing for ``Picture.text``."""
     return "\n".join([*_heading(geometry), *_buffer(_scene_of(geometry)), *geometry.notes()])
 
@@ -19,7 +22,7 @@ def tuple_text(values: tuple[int, ...]) -> str:
     return f"({index_text(values, ', ')}{',' * (len(values) == 1)})"
 
 
-def _heading(geometry: Geometry) -> Iterator[str]:
+def _heading(geometry: "Picture") -> Iterator[str]:
     if geometry.dtype is not None:
         yield f"dtype: {short(geometry.dtype)}"
     yield f"nd: {geometry.ndim}"
@@ -35,7 +38,7 @@ def _heading(geometry: Geometry) -> Iterator[str]:
         yield f"labels: {geometry.labels}"
 
 
-def _buffer_name(geometry: Geometry) -> str:
+def _buffer_name(geometry: "Picture") -> str:
     return "buf_flat" if geometry.unit == "element" else "buf_bytes"
 
 
@@ -44,7 +47,7 @@ def short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _scene_of(geometry: Geometry) -> Scene:
+def _scene_of(geometry: "Picture") -> Scene:
     """Return the complete scene of a small array, or an abbreviated scene of a large array."""
     scene = next(scenes(geometry))
     return next(scenes(geometry, _FEW)) if any(place.omitted for place in scene.places) else scene
@@ -99,7 +102,7 @@ def _label(place: Place) -> str:
     return f"{outside}a[{index_text(place.element.at) or '()'}]{shared}"
 
 
-def _address(place: Place, geometry: Geometry) -> str:
+def _address(place: Place, geometry: "Picture") -> str:
     if place.element is None:
         return ""
     distance = place.start - geometry.offset
@@ -108,7 +111,7 @@ def _address(place: Place, geometry: Geometry) -> str:
     return f"offset{distance:+d}" if distance else "offset"
 
 
-def _formula(geometry: Geometry) -> str:
+def _formula(geometry: "Picture") -> str:
     """Return the formula for the position of an element: the sum of strides times indices."""
     name = "strides" if geometry.unit == "element" else "byte_strides"
     terms = [f"{name}[{k}]*i[{k}]" for k in range(geometry.ndim)]
