@@ -297,10 +297,6 @@ class SparseArray(SparseParts):
         """
         return object.__sizeof__(self) + self.nbytes
 
-    def __dask_tokenize__(self) -> Any:
-        """Return a token for dask. Host-readable arrays with equal parts have equal tokens, in every process."""
-        return hooks.sparse.token(self)
-
     @property
     def picture(self) -> TextPicture:
         """TextPicture : pattern of the stored values as text. See ``arrayhub.picture``."""

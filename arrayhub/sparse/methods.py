@@ -14,7 +14,7 @@ from arrayhub.sparse.assparse import assparse, relocate
 from arrayhub.sparse.assparse import sparse_or_none as import_or_none
 from arrayhub.sparse.export import convert_like, device_of
 from arrayhub.sparse.export import give_any as export
-from arrayhub.sparse.pickling import reduce, token
+from arrayhub.sparse.pickling import reduce
 from arrayhub.sparse.validation import check_indices, parts_of
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "lines_of",
     "reduce",
     "relocate",
-    "token",
     "view_of",
 ]
 

@@ -228,13 +228,6 @@ cdef int access_of(Descriptor a) noexcept:
     return IS_READWRITE if a.flags_ & WRITEABLE else IS_IMMUTABLE if a.flags_ & IMMUTABLE else IS_READONLY
 
 
-def identity(Descriptor array):
-    """Return shape, strides, element type and labels of an array, but neither elements nor address nor access."""
-    cdef Footprint span
-    footprint(array, &span)
-    return shape_tuple(array), strides_of(array, &span), repr(element_of(array)), labels_in_state(array)
-
-
 cdef object strides_of(Descriptor a, const Footprint* span):
     """Return the byte strides in `span`, or None for C order and for arrays without elements."""
     cdef int k

@@ -51,9 +51,10 @@ def test_every_format_is_converted_to_every_format_but_blocks_only_from_blocks(s
 @pytest.mark.parametrize("format", ["bsr", "bsc"])
 def test_repeated_and_unsorted_blocks_are_added(format):
     blocks = np.arange(12.0).reshape(3, 2, 2)
+    shape = (2, 4) if format == "bsr" else (4, 2)
     make = getattr(torch, f"sparse_{format}_tensor")
-    x = ah.assparse(make(torch.tensor([0, 3]), torch.tensor([1, 0, 1]), torch.tensor(blocks), (2, 4) if format == "bsr" else (4, 2),
-                         check_invariants=False))  # fmt: skip
+    pointers, indices = torch.tensor([0, 3]), torch.tensor([1, 0, 1])
+    x = ah.assparse(make(pointers, indices, torch.tensor(blocks), shape, check_invariants=False))
     for y in (x.to_format(format), x.to_format("csr"), x.to_format("coo")):
         assert y.canonical and y.to_dense().tolist() == x.to_dense().tolist()
     assert x.to_format(format).data.tolist() == [blocks[1].tolist(), (blocks[0] + blocks[2]).tolist()]

@@ -10,13 +10,9 @@ import itertools
 import textwrap
 from collections.abc import Iterable, Iterator
 from html import escape
-from typing import TYPE_CHECKING
 
-from arrayhub.inspection.pictures.scene import Element, Index, Place, Scene, Shown, index_text, scenes
+from arrayhub.inspection.pictures.scene import Element, Geometry, Index, Place, Scene, Shown, index_text, scenes
 from arrayhub.inspection.pictures.text import short, tuple_text
-
-if TYPE_CHECKING:
-    from arrayhub.inspection.pictures.picture import Picture
 
 MOST_BYTES = 20_000
 
@@ -144,7 +140,7 @@ def _rainbow(order: float) -> str:
 # ------------------------------------------------------------------------------------------------------ drawing
 
 
-def draw_svg(geometry: "Picture", width: int = _WIDTH, in_page: bool = False) -> str:
+def draw_svg(geometry: Geometry, width: int = _WIDTH, in_page: bool = False) -> str:
     """Return the largest SVG of less than `MOST_BYTES` bytes that is not wider than `width`, for ``Picture.svg``."""
     for scene in scenes(geometry):
         svg = _draw(scene, width - _MARGIN, in_page)
@@ -174,12 +170,12 @@ def _draw(scene: Scene, most: int, in_page: bool) -> str:
 # ------------------------------------------------------------------------------------------------------ heading
 
 
-def _title(geometry: "Picture") -> str:
+def _title(geometry: Geometry) -> str:
     kind = f"{short(geometry.dtype)}, shape" if geometry.dtype is not None else "shape"
     return f"{kind} {tuple_text(geometry.shape)}, {geometry.contiguity}"
 
 
-def _facts(geometry: "Picture") -> str:
+def _facts(geometry: Geometry) -> str:
     strides = [
         f"{tuple_text(steps)} {unit}"
         for steps, unit in ((geometry.strides, "elements"), (geometry.byte_strides, "bytes"))

@@ -1,18 +1,14 @@
 """Draw a layout as text, in the notation of the USMArray specification."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from arrayhub.inspection.pictures.scene import Place, Scene, index_text, scenes
-
-if TYPE_CHECKING:
-    from arrayhub.inspection.pictures.picture import Picture
+from arrayhub.inspection.pictures.scene import Geometry, Place, Scene, index_text, scenes
 
 _WIDTH = 100  # maximum characters per line
 _FEW = 16  # maximum number of elements of an abbreviated array
 
 
-def draw_text(geometry: "Picture") -> str:
+def draw_text(geometry: Geometry) -> str:
     """Return the drawing for ``Picture.text``."""
     return "\n".join([*_heading(geometry), *_buffer(_scene_of(geometry)), *geometry.notes()])
 
@@ -22,7 +18,7 @@ def tuple_text(values: tuple[int, ...]) -> str:
     return f"({index_text(values, ', ')}{',' * (len(values) == 1)})"
 
 
-def _heading(geometry: "Picture") -> Iterator[str]:
+def _heading(geometry: Geometry) -> Iterator[str]:
     if geometry.dtype is not None:
         yield f"dtype: {short(geometry.dtype)}"
     yield f"nd: {geometry.ndim}"
@@ -38,7 +34,7 @@ def _heading(geometry: "Picture") -> Iterator[str]:
         yield f"labels: {geometry.labels}"
 
 
-def _buffer_name(geometry: "Picture") -> str:
+def _buffer_name(geometry: Geometry) -> str:
     return "buf_flat" if geometry.unit == "element" else "buf_bytes"
 
 
@@ -47,7 +43,7 @@ def short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _scene_of(geometry: "Picture") -> Scene:
+def _scene_of(geometry: Geometry) -> Scene:
     """Return the complete scene of a small array, or an abbreviated scene of a large array."""
     scene = next(scenes(geometry))
     return next(scenes(geometry, _FEW)) if any(place.omitted for place in scene.places) else scene
@@ -102,7 +98,7 @@ def _label(place: Place) -> str:
     return f"{outside}a[{index_text(place.element.at) or '()'}]{shared}"
 
 
-def _address(place: Place, geometry: "Picture") -> str:
+def _address(place: Place, geometry: Geometry) -> str:
     if place.element is None:
         return ""
     distance = place.start - geometry.offset
@@ -111,7 +107,7 @@ def _address(place: Place, geometry: "Picture") -> str:
     return f"offset{distance:+d}" if distance else "offset"
 
 
-def _formula(geometry: "Picture") -> str:
+def _formula(geometry: Geometry) -> str:
     """Return the formula for the position of an element: the sum of strides times indices."""
     name = "strides" if geometry.unit == "element" else "byte_strides"
     terms = [f"{name}[{k}]*i[{k}]" for k in range(geometry.ndim)]

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import arrayhub
-from arrayhub.inspection.pictures.picture import Picture
+from arrayhub.inspection.pictures.scene import Geometry
 
 SVG = "{http://www.w3.org/2000/svg}"
 RED = "#d1343f"
@@ -517,7 +517,7 @@ def test_range_and_number_of_used_positions_equal_an_enumeration(numbers, span):
         for index in itertools.product(*map(range, shape))
         for byte in range(span)
     }
-    seen = Picture(tuple(shape), None, tuple(strides), offset, None, span, "byte")
+    seen = Geometry(tuple(shape), None, tuple(strides), offset, None, span, "byte")
     assert seen.used == len(covered)
     if covered:
         assert (seen.low, seen.high) == (min(covered), max(covered) + 1)
