@@ -20,7 +20,6 @@ from arrayhub.testing.rules import run_all
 from arrayhub.testing.samples import DTYPES, LAYOUTS, choose_names, has_layout, name_of_dtype
 
 _WARM = 4  # index of the answer after which `gc.freeze` is called; by then, the library's modules have been imported
-ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print to the same stream
 
 # Arguments of `run_all` after the tested function: element types, layouts, index of the first cell, and the pairs of
 # rule and layout whose test has ended a process.
@@ -76,7 +75,7 @@ def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...],
     fatal: list[list[str]] = []
     while True:
         task = (dtypes, layouts, len(cells), fatal)
-        answers = _run_spawned(kind, path, task) if path else _run_forked(kind, function, task)
+        answers = _run(kind, path, function, task)
         name: list[str] | None = None
         for answer in answers:
             match answer:
@@ -114,46 +113,37 @@ def resolve(path: str) -> Any:
     return reduce(getattr, name.split("."), importlib.import_module(module))
 
 
-def _run_spawned(kind: str, path: str, task: Task) -> Iterator[dict[str, Any]]:
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-    command = [sys.executable, "-m", "arrayhub.testing.isolation", kind, path, json.dumps(task)]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        yield from _read(process.stdout)
-        code = process.wait()
-    yield {"ended": _words_of_end(code)}
-
-
-def _run_forked(kind: str, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
-    if not hasattr(os, "fork"):
+def _run(kind: str, path: str | None, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
+    """Run the tests in a child process, and yield its answers, which are lines of JSON in a pipe, and its end."""
+    if path is None and not hasattr(os, "fork"):
         raise OSError(f"arrayhub.testing: {function!r} requires fork; accepted here: a function of a module")
     reading, writing = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.close(reading)
-        code = 1
-        try:
-            with open(writing, "w") as stream:
-                _serve(kind, function, task, stream)
-            code = 0
-        finally:
-            os._exit(code)
+    if path is not None:
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+        command = [sys.executable, "-m", "arrayhub.testing.isolation", str(writing), kind, path, json.dumps(task)]
+        silent = subprocess.DEVNULL
+        process = subprocess.Popen(command, env=environ, pass_fds=(writing,), stdout=silent, stderr=silent)
+        wait: Callable[[], int] = process.wait
+    else:
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            code = 1
+            try:
+                with open(writing, "w") as stream:
+                    _serve(kind, function, task, stream)
+                code = 0
+            finally:
+                os._exit(code)
+
+        def wait() -> int:
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
     os.close(writing)
-    with open(reading, "rb") as stream:
-        yield from _read(stream)
-    _, status = os.waitpid(process, 0)
-    yield {"ended": _words_of_end(os.waitstatus_to_exitcode(status))}
-
-
-def _words_of_end(code: int) -> str:
-    return f"ended by signal {-code}" if code < 0 else f"ended with exit status {code}"
-
-
-def _read(stream: Any) -> Iterator[dict[str, Any]]:
-    for line in stream:
-        text = line.decode(errors="replace")
-        if text.startswith(ANSWER):
-            yield json.loads(text[len(ANSWER) :])
+    with open(reading) as answers:
+        yield from map(json.loads, answers)
+    code = wait()
+    yield {"ended": f"ended by signal {-code}" if code < 0 else f"ended with exit status {code}"}
 
 
 def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO) -> None:
@@ -168,13 +158,12 @@ def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO)
 
 
 def _send(stream: TextIO, answer: dict[str, Any]) -> None:
-    stream.write(f"\n{ANSWER}{json.dumps(answer)}\n")
+    stream.write(json.dumps(answer) + "\n")
     stream.flush()
 
 
-def _main(kind: str, path: str, task: str) -> None:
-    with os.fdopen(os.dup(1), "w") as stream:
-        os.dup2(2, 1)  # redirect the output of libraries to stderr
+def _main(writing: str, kind: str, path: str, task: str) -> None:
+    with open(int(writing), "w") as stream:
         try:
             function = resolve(path)
         except PASSES_ON:
