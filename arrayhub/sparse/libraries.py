@@ -33,51 +33,26 @@ _Export = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class SparseLibrary:
-    """A library of sparse arrays.
+    """A library of sparse arrays, and the arrays that it accepts."""
 
-    Attributes
-    ----------
-    parse : callable
-        ``parse(obj, copy)`` imports an object. The result is None if the object is dense.
-    emit : callable or None
-        ``emit(x, export, matrix)`` returns an array of the library that shares the memory of `x`, which `rules.conform`
-        has conformed. `export` exports each part. `matrix` requests a SciPy matrix. None if the library only produces
-        arrays.
-    export : callable
-        Function that exports the parts, such as `as_numpy`.
-    bit : int
-        Bit of `SparseParts._state` that marks accepted arrays. 0 if acceptance depends on a setting of the library.
-    formats : dict
-        Accepted index types by format, the preferred type first.
-    canonical : tuple of str
-        Formats whose indices must be sorted and distinct, because the library computes wrong results otherwise.
-    joined : bool
-        Whether the coordinates are one array instead of one array for each dimension.
-    batches : tuple of str
-        Formats in which the library supports batch dimensions.
-    dense : bool
-        Whether the library supports dense dimensions.
-    values : str
-        Accepted element types in native byte order, as NumPy type characters. Empty if the library itself rejects the
-        element types that it does not support.
-    host : bool
-        Whether the library reads only host memory.
-    max_ndim : int or None
-        Largest number of dimensions. None if the number is not limited.
-    """
-
+    # ``parse(obj, copy)`` imports an object. The result is None if the object is dense.
     parse: Callable[[Any, Copy], SparseArray | None]
+    # ``emit(x, export, matrix)`` returns an array of the library that shares the memory of `x`, a result of
+    # `rules.conform`. `export` exports each part. `matrix` requests a SciPy matrix. None if the library only produces
+    # arrays.
     emit: Callable[[SparseArray, _Export, bool], Any] | None = None
-    export: Callable[..., Any] = as_numpy
-    bit: int = 0
-    formats: dict[str, tuple[str, ...]] | None = None
-    canonical: tuple[str, ...] = ()
-    joined: bool = False
-    batches: tuple[str, ...] = ()
-    dense: bool = False
-    values: str = ""
-    host: bool = True
-    max_ndim: int | None = None
+    export: Callable[..., Any] = as_numpy  # exports the parts
+    bit: int = (
+        0  # bit of `SparseParts._state` that marks accepted arrays; 0 if acceptance depends on the library's setting
+    )
+    formats: dict[str, tuple[str, ...]] | None = None  # accepted index types by format, the preferred type first
+    canonical: tuple[str, ...] = ()  # formats for which unsorted or repeated indices would lead to wrong results
+    joined: bool = False  # whether the coordinates are one array instead of one array for each dimension
+    batches: tuple[str, ...] = ()  # formats in which the library supports batch dimensions
+    dense: bool = False  # whether the library supports dense dimensions
+    values: str = ""  # accepted element types, as NumPy's characters; empty if the library itself rejects the others
+    host: bool = True  # whether the library reads only host memory
+    max_ndim: int | None = None  # largest number of dimensions, or None
 
 
 def _parse_compressed(source: str, format: str, shape: Any, data: Any, indices: Any, indptr: Any, **facts: Any) -> Any:

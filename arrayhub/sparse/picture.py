@@ -34,6 +34,7 @@ def picture_of(x: Any) -> TextPicture:
 def _draw_grid(coords: Any, lengths: tuple[int, ...]) -> list[str]:
     """Return the lines of a grid of at most 32 by 32 cells, from the number of stored values in each cell."""
     sides: Any = [min(length, MOST_CELLS) for length in lengths]
-    counts, _, _ = np.histogram2d(*coords, bins=sides, range=[[0, length] for length in lengths])
+    rows, columns = coords
+    counts, _, _ = np.histogram2d(rows, columns, sides, [[0, length] for length in lengths])
     shades = np.ceil(counts * (len(_SHADES) - 1) / max(counts.max(), 1)).astype(int)
     return list(map(" ".join, _SHADES[shades]))
