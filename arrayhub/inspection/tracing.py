@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Literal, NamedTuple, Self, TextIO
 
 from arrayhub._core import tracing
-from arrayhub.inspection.units import of_bytes, of_seconds
+from arrayhub.inspection.texts import of_bytes, of_seconds
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 # Matches the paths of files of libraries. An event in a library is attributed to the code that calls the library.

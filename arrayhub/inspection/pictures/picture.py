@@ -19,7 +19,7 @@ from arrayhub.convert.functions import array_or_nested
 from arrayhub.inspection.pictures.scene import Geometry
 from arrayhub.inspection.pictures.svg import draw_svg
 from arrayhub.inspection.pictures.text import draw_text
-from arrayhub.inspection.units import of_bytes
+from arrayhub.inspection.texts import of_bytes
 from arrayhub.libraries.numpy import ndarray
 
 _LIMIT = 2**63
