@@ -94,14 +94,9 @@ def _mark_trusted(x: SparseArray, validate: Any) -> SparseArray:
 
 
 def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:
-    """Import an object if it is sparse. Return None for other objects.
+    """Import an object if it is sparse, with the errors of `assparse`. Return None for other objects.
 
     Only tables of oneDAL are copied, unless `copy` is False.
-
-    Raises
-    ------
-    BufferError, InterfaceError
-        As `assparse`.
     """
     parse = _known.get(type(obj)) or _find_importer(type(obj))
     return None if parse is None else parse(obj, copy)

@@ -36,10 +36,8 @@ _Array = TypeVar("_Array")
 def check_shapes(source: str, x: _Array) -> _Array:
     """Validate the shapes and types of the arrays of a sparse array, and return it. The elements are not read.
 
-    Raises
-    ------
-    InterfaceError
-        The shapes are inconsistent, or indices are not integers. The message begins with `source`.
+    Raise InterfaceError, with a message that begins with `source`, if the shapes are inconsistent or indices are not
+    integers.
     """
     row = FORMATS[x.format]  # type: ignore[attr-defined]
     if row.compressed is None:

@@ -23,13 +23,7 @@ def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def _unpickle_sparse(state: Any) -> SparseArray:
-    """Restore the array of a pickle. Indices are validated on first use, as after an import.
-
-    Raises
-    ------
-    pickle.UnpicklingError
-        The parts are inconsistent.
-    """
+    """Restore the array of a pickle, or raise UnpicklingError. Indices are validated on first use."""
     return restore_state(_build_array, state, "SparseArray")
 
 

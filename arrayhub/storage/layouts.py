@@ -184,13 +184,7 @@ def default_dimensions(nd: int) -> tuple[str, ...]:
 
 
 def find(backend: str) -> Preset:
-    """Return the preset of a backend. GT4Py is imported only if the name is unknown without it.
-
-    Raises
-    ------
-    ValueError
-        The backend is not registered.
-    """
+    """Return the preset of a backend, or raise ValueError. GT4Py is imported only if the name is unknown without it."""
     found = None
     if isinstance(backend, str):
         found = source(backend)

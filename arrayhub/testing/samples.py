@@ -31,22 +31,10 @@ LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
 def choose_names(
     values: Any, known: Iterable[str], argument: str, name_of: Callable[[Any], str | None] = lambda value: None
 ) -> tuple[str, ...]:
-    """Return validated names of element types or layouts.
+    """Return validated names of element types or layouts, or all `known` names if `values` is None.
 
-    Parameters
-    ----------
-    values : iterable of names, a name or None
-        None selects all of `known`.
-    known : iterable of str
-    argument : str
-        Function and parameter, for error messages.
-    name_of : callable, optional
-        Returns the name of a value that is not in `known`, or None.
-
-    Raises
-    ------
-    ValueError
-        `values` is empty or has an unknown name.
+    `name_of` returns the name of a value that is not in `known`, or None. Raise ValueError, whose message begins with
+    `argument`, if `values` is empty or has an unknown name.
     """
     if values is None:
         return tuple(known)

@@ -95,10 +95,7 @@ cdef char[16] _NOTHING
 def reduce(Descriptor array, int protocol):
     """Return the function and the arguments that restore an array, for ``USMArray.__reduce_ex__``.
 
-    Raises
-    ------
-    pickle.PicklingError
-        The array is in device memory, and the setting of `arrayhub.transport.pickling` forbids a copy.
+    Raise PicklingError for device memory, if the setting of `arrayhub.transport.pickling` forbids a copy.
     """
     cdef MappedArray mapped
     if is_done(&_registered) and is_mapped(array):
@@ -295,10 +292,7 @@ cdef object new_flat_view(Descriptor a, const Footprint* span):
 def _unpickle(state, data, inode=None):
     """Restore the array of a pickle. Validate all parts, because a pickle may contain any values.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The format is unknown, the parts are inconsistent, or the requested device is missing.
+    Raise UnpicklingError if the format is unknown, the parts are inconsistent, or the requested device is missing.
     """
     if state is None and type(data) is USMArray:
         return data
@@ -331,10 +325,7 @@ def state_in_place(Descriptor a):
 def in_place(state, Descriptor memory):
     """Return the array that a state describes in `memory`, without a copy. `memory` may be on any device.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The parts of the state are inconsistent, or the elements exceed `memory`.
+    Raise UnpicklingError if the parts of the state are inconsistent, or if the elements exceed `memory`.
     """
     check_state(state)
     cdef Descriptor a = place_inside(state, memory)

@@ -182,33 +182,16 @@ class Place(NamedTuple):
 
 
 class Scene:
-    """The elements and buffer positions of a layout that are selected for drawing.
-
-    Parameters
-    ----------
-    geometry : Geometry
-        Layout to draw.
-    budget : int
-        Maximum number of elements.
-
-    Attributes
-    ----------
-    axes : list of list of int or None
-        Selected indices along each dimension. None stands for omitted indices.
-    elements : dict of tuple of int to Element
-        Selected elements by index.
-    places : list of Place
-        Consecutive ranges that cover the buffer and all elements, including elements outside of the buffer.
-    is_complete : bool
-        Whether every element is selected.
-    """
+    """The elements and buffer positions of a layout that are selected for drawing: at most `budget` elements."""
 
     def __init__(self, geometry: Geometry, budget: int) -> None:
         self.geometry = geometry
         counts = _counts(geometry, budget)
+        # Selected indices along each dimension. None stands for omitted indices.
         self.axes = [_shown(length, count) for length, count in zip(geometry.shape, counts, strict=True)]
         self.is_complete = not any(None in axis for axis in self.axes)
         self.elements = {element.at: element for element in self._elements()}
+        # Consecutive ranges that cover the buffer and all elements, including elements outside of the buffer.
         self.places = list(self._places())
 
     def _elements(self) -> Iterator[Element]:

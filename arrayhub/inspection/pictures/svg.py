@@ -58,15 +58,7 @@ _LAYERS = {
 
 
 class _Canvas:
-    """Text and cells in layers, drawn from top to bottom.
-
-    Attributes
-    ----------
-    y : float
-        Top of the next line.
-    most : int
-        Maximum width of a line.
-    """
+    """Text and cells in layers, drawn from top to bottom. `y` is the top of the next line, `most` its maximum width."""
 
     def __init__(self, most: int) -> None:
         self.y, self.most = float(_MARGIN), most
