@@ -22,8 +22,7 @@ def assparse(
     ----------
     obj : object
         An array or a matrix of scipy.sparse or cupyx.scipy.sparse, a torch tensor of a sparse layout, a BCOO or BCSR
-        matrix of jax, a COO or GCXS array of pydata/sparse, an object with ``__binsparse_descriptor__`` and
-        ``__binsparse__``, a csr table of oneDAL, or a SparseArray.
+        matrix of jax, a COO or GCXS array of pydata/sparse, a csr table of oneDAL, or a SparseArray.
     copy : {False, None, True}, optional
         False or None: share the memory. True: copy each part. The csr tables of oneDAL require None or True.
     dtype, device : optional
@@ -66,7 +65,7 @@ def assparse(
         advice = _SPARSE_COLUMNS.get(name_of_type(type(obj))) if _has_sparse_columns(obj) else None
         raise TypeError(
             f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse arrays"
-            " of scipy, torch, jax, cupyx and pydata/sparse, csr tables of oneDAL, and objects with __binsparse__."
+            " of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
             f" {advice or 'Use arrayhub.asarray(x) for dense arrays'}"
         )
     if validate is not True:

@@ -19,7 +19,6 @@ from arrayhub._core.errors import (
     Refusal,
     dimensions,
     first_line,
-    interface_error,
     name_of_type,
     needed,
 )
@@ -305,83 +304,6 @@ def _parse_onedal(obj: Any, copy: Copy) -> Any:
     return _parse_compressed("onedal", "csr", obj.shape, *sys.modules["onedal.datatypes"].from_table(obj))
 
 
-# -------------------------------------------------------------------------------------------------------- binsparse
-
-# Formats by their names in https://graphblas.org/binsparse-specification/.
-_BINSPARSE_FORMATS = {"COO": "coo", "COOR": "coo", "COOC": "coo", "CSR": "csr", "CSC": "csc"}
-_BINSPARSE = "__binsparse__"
-_DESCRIPTOR = "__binsparse_descriptor__"
-
-
-def _parse_binsparse(obj: Any, copy: Copy) -> Any:
-    """Import an object by the protocol that data-apis/array-api#840 drafts.
-
-    ``__binsparse_descriptor__`` returns the descriptor of a binsparse file as a dict. ``__binsparse__`` returns a dict
-    of arrays by their names in the specification: values, pointers_to_1, indices_0 and indices_1.
-    """
-    try:
-        descriptor = obj.__binsparse_descriptor__()
-        arrays = obj.__binsparse__()
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        raise BufferError(f"{name_of_type(type(obj))}: {_BINSPARSE} failed ({first_line(error)})") from error
-    facts = descriptor.get("binsparse") if isinstance(descriptor, dict) else None
-    if not isinstance(facts, dict):
-        raise interface_error(_DESCRIPTOR, "binsparse", facts, "a dict")
-    if not isinstance(arrays, dict):
-        raise interface_error(_BINSPARSE, "result", arrays, "a dict of arrays")
-    version, shape = facts.get("version"), facts.get("shape")
-    if not isinstance(version, str) or not version.startswith("0."):
-        raise interface_error(_DESCRIPTOR, "version", version, "'0.1'")
-    if not isinstance(shape, (list, tuple)) or any(type(length) is not int or length < 0 for length in shape):
-        raise interface_error(_DESCRIPTOR, "shape", shape, "a list of lengths")
-    if facts.get("fill") and np.any(np.asarray(arrays.get("fill_value", 1))):
-        raise Refusal(_BINSPARSE, "the fill value is not 0; accepted: 0, as in other libraries")
-    name, joined = _read_binsparse_format(facts, len(shape))
-    types = facts.get("data_types")
-
-    def part(key: str) -> Any:
-        """Return an array by its name. Its element type must be that of the descriptor, except for pointers_to_1."""
-        if key not in arrays:
-            raise interface_error(_BINSPARSE, key, None, "an array")
-        array = asarray(arrays[key])
-        kind, own = array.dtype.kind, str(array.dtype)
-        if kind in "bc":
-            own = "bint8" if kind == "b" else f"complex[float{4 * array.dtype.itemsize}]"
-        if isinstance(types, dict) and (types.get(key) or own) != own and key != "pointers_to_1":
-            raise interface_error(_DESCRIPTOR, f"data_types[{key!r}]", types[key], f"{own}, the type of the array")
-        return array
-
-    data = part("values")
-    if name != "coo":
-        return _parse_compressed(_BINSPARSE, name, shape, data, part("indices_1"), part("pointers_to_1"))
-    coords: Any = part("indices_1") if joined else tuple(part(f"indices_{k}") for k in range(len(shape)))
-    if joined and coords.ndim != 2:
-        raise interface_error(_BINSPARSE, "indices_1", coords.shape, "an array of (dimension, element)")
-    return _parse_coords(_BINSPARSE, shape, data, coords)
-
-
-def _read_binsparse_format(facts: dict[str, Any], ndim: int) -> tuple[str, bool]:
-    """Return the format that a descriptor names or describes by levels, and whether one array has all coordinates."""
-    name = facts.get("format")
-    if isinstance(name, str) and name in _BINSPARSE_FORMATS:
-        return _BINSPARSE_FORMATS[name], False
-    custom = name.get("custom") if isinstance(name, dict) else None
-    levels, level = [], custom
-    while isinstance(level, dict) and isinstance(level.get("level"), dict):
-        level = level["level"]
-        levels.append((level.get("level_desc", level.get("level_kind")), level.get("rank", 1)))
-    straight = list(range(ndim))
-    transpose = custom.get("transpose", straight) if isinstance(custom, dict) else None
-    if levels == [("dense", 1), ("sparse", 1), ("element", 1)] and ndim == 2 and transpose in ([0, 1], [1, 0]):
-        return "csr" if transpose == straight else "csc", False
-    if levels == [("sparse", ndim), ("element", 1)] and transpose == straight:
-        return "coo", True
-    accepted = f"{', '.join(map(repr, _BINSPARSE_FORMATS))}, and their custom levels"
-    raise interface_error(_DESCRIPTOR, "format", name, accepted)
-
-
 # ------------------------------------------------------------------------------------------------------------ table
 
 _WIDE = ("int64",)
@@ -442,7 +364,6 @@ LIBRARIES = {
         joined=True,
     ),
     "onedal": SparseLibrary(_parse_onedal),
-    "binsparse": SparseLibrary(_parse_binsparse),
 }
 
 # Libraries to which sparse arrays are exported.
