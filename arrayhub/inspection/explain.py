@@ -218,7 +218,10 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
     offers = () if to is not None or wraps else tuple(_offers(obj, array, taken, why, stream))
     if not source.copied and isinstance(source.array, Tree):
         used = Offer("arrow" if source.array is obj else source.array.protocol, True, summary)
-        offers = _with(used, offers, not wrappers.unwraps(type(obj)))
+        others = not wrappers.unwraps(type(obj))
+        offers = tuple(
+            used if o.protocol == used.protocol else o for o in offers if others or o.protocol == used.protocol
+        )
     consumers = (to,) if to is not None else source.consumers
     verdicts = tuple(hooks.advice.advise(obj, consumer, source) for consumer in consumers)
     facts = tuple(_facts(array)) if array is not None else source.facts
@@ -257,11 +260,6 @@ def _how_imported(obj: Any, array: USMArray, name: str) -> tuple[str | None, str
 def through_protocol(array: Any) -> str:
     """Return " through" and the protocol of an array, or "" if the array was not imported."""
     return "" if array.protocol == "constructed" else f" through {array.protocol}"
-
-
-def _with(used: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, ...]:
-    """Return `offers` with `used` in place of the offer of its protocol. Omit other offers unless `others` is true."""
-    return tuple(used if o.protocol == used.protocol else o for o in offers if others or o.protocol == used.protocol)
 
 
 def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str, stream: str) -> Iterator[Offer]:
@@ -308,7 +306,7 @@ def _facts(array: USMArray) -> Iterator[str]:
         yield printable(f"non-contiguous: shape {array.shape} with byte strides {array.byte_strides}")
     if not flags.aligned:
         yield f"unaligned: the address is {array.ptr:#x}; asarray(x).aligned() copies"
-    if _is_swapped(array):
+    if array.typenum < FIRST_OWN_TYPENUM and not array.dtype.isnative:
         yield "byte-swapped: not in the machine's byte order; asarray(x).native() copies"
     if array.access != "readwrite":
         yield _ACCESS[array.access]
@@ -317,7 +315,3 @@ def _facts(array: USMArray) -> Iterator[str]:
 
 
 _ACCESS = {"readonly": "read-only: other code may still write", "immutable": "immutable: the elements never change"}
-
-
-def _is_swapped(array: USMArray) -> bool:
-    return array.typenum < FIRST_OWN_TYPENUM and not array.dtype.isnative

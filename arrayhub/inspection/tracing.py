@@ -177,7 +177,9 @@ def _seconds(events: list[Event]) -> float:
 def _cells(group: list[Event]) -> tuple[str, ...]:
     """Return the cells of one row of the table."""
     event = group[0]
-    where = f"{_relative_name(event.file)}:{event.line}  {event.code}" if event.file else ""
+    folder = os.path.join(os.getcwd(), "")
+    file = event.file[len(folder) :] if event.file.startswith(folder) else event.file
+    where = f"{file}:{event.line}  {event.code}" if file else ""
     return (
         event.kind,
         event.source,
@@ -188,9 +190,3 @@ def _cells(group: list[Event]) -> tuple[str, ...]:
         of_seconds(_seconds(group)),
         where,
     )
-
-
-def _relative_name(file: str) -> str:
-    """Return a file name relative to the current folder if the file is below it."""
-    below = os.path.join(os.getcwd(), "")
-    return file[len(below) :] if file.startswith(below) else file

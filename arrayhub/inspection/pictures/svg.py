@@ -143,7 +143,9 @@ def draw_svg(geometry: Geometry, width: int = _WIDTH, in_page: bool = False) -> 
 
 def _draw(scene: Scene, most: int, in_page: bool) -> str:
     geometry, canvas = scene.geometry, _Canvas(most)
-    title, facts = _title(geometry), _facts(geometry)
+    kind = f"{short(geometry.dtype)}, shape" if geometry.dtype is not None else "shape"
+    title = f"{kind} {tuple_text(geometry.shape)}, {geometry.contiguity}"
+    facts = _facts(geometry)
     canvas.write(title, 14, 600)
     canvas.write(facts, 12)
     if scene.elements:
@@ -160,11 +162,6 @@ def _draw(scene: Scene, most: int, in_page: bool) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------ heading
-
-
-def _title(geometry: Geometry) -> str:
-    kind = f"{short(geometry.dtype)}, shape" if geometry.dtype is not None else "shape"
-    return f"{kind} {tuple_text(geometry.shape)}, {geometry.contiguity}"
 
 
 def _facts(geometry: Geometry) -> str:
