@@ -15,15 +15,15 @@ from functools import reduce
 from typing import Any, TextIO
 
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report
-from arrayhub.testing.rules import run_all
-from arrayhub.testing.samples import DTYPES, LAYOUTS, choose_names, has_layout, name_of_dtype
+from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report, Rule
+from arrayhub.testing.rules import run_cells
+from arrayhub.testing.samples import DTYPES, LAYOUTS, choose_names, combine, name_of_dtype
 
-_WARM = 4  # index of the answer after which `gc.freeze` is called; by then, the library's modules have been imported
+_WARM = 2  # index of the cell after which `gc.freeze` is called; by then, the library's modules have been imported
 
-# Arguments of `run_all` after the tested function: element types, layouts, index of the first cell, and the pairs of
+# Arguments of `run_cells` after the tested function: element types, layouts, index of the first cell, and the pairs of
 # rule and layout whose test has ended a process.
-Task = tuple[tuple[str, ...], tuple[str, ...], int, list[list[str]]]
+Task = tuple[tuple[str, ...], tuple[str, ...], int, list[tuple[str, str]]]
 
 
 def report_of(
@@ -31,7 +31,7 @@ def report_of(
     function: Callable[[Any], Any],
     dtypes: Iterable[Any] | None,
     layouts: Iterable[str] | None,
-    rules: Iterable[tuple[Any, Any]],
+    rules: Iterable[tuple[Rule, Any]],
 ) -> Report:
     """Return the report of `check_producer` or `check_consumer`. `kind` is ``"producer"`` or ``"consumer"``."""
     if not callable(function):
@@ -40,13 +40,14 @@ def report_of(
     chosen_layouts = choose_names(layouts, LAYOUTS, f"check_{kind}: layouts")
     module = getattr(function, "__module__", None) or "?"
     name = f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-    if not any(has_layout(dtype, layout) for dtype in chosen_dtypes for layout in chosen_layouts):
+    if not combine(chosen_dtypes, chosen_layouts):
         raise ValueError(
             f"check_{kind}: layouts is {', '.join(map(repr, chosen_layouts))}, and elements of"
             f" {', '.join(chosen_dtypes)} do not have such a layout; accepted: other layouts, such as 'C'"
         )
-    cells = _failed_if_untested(kind, cells_of(kind, function, chosen_dtypes, chosen_layouts))
-    return Report(f"{kind} {name}", [rule for rule, _ in rules], cells)
+    names = [rule for rule, _ in rules]
+    cells = _failed_if_untested(kind, _run_all(kind, function, names, chosen_dtypes, chosen_layouts))
+    return Report(f"{kind} {name}", names, cells)
 
 
 def _failed_if_untested(kind: str, cells: list[Any]) -> list[Any]:
@@ -65,34 +66,32 @@ def _failed_if_untested(kind: str, cells: list[Any]) -> list[Any]:
     ]
 
 
-def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...], layouts: tuple[str, ...]) -> list[Any]:
+def _run_all(
+    kind: str, function: Callable[[Any], Any], rules: list[Rule], dtypes: tuple[str, ...], layouts: tuple[str, ...]
+) -> list[Any]:
     """Return all cells of a check. If a test ends the process, continue with the next cell in a new process.
 
     The rule of that test is then not tested with further element types in the same layout.
     """
     path = _path_of(function)
+    names = [(rule.name, dtype, layout) for dtype, layout in combine(dtypes, layouts) for rule in rules]
     cells: list[Any] = []
-    fatal: list[list[str]] = []
-    while True:
-        task = (dtypes, layouts, len(cells), fatal)
-        answers = _run(kind, path, function, task)
-        name: list[str] | None = None
-        for answer in answers:
-            match answer:
-                case {"end": True}:
-                    return cells
-                case {"error": text}:
-                    raise RuntimeError(f"arrayhub.testing: {text}")
-                case {"cell": cell}:
-                    cells.append(cell)
-                    name = None
-                case {"name": found}:
-                    name = found
-                case {"ended": words}:
-                    if name is None:
-                        raise RuntimeError(f"arrayhub.testing: the process {words} while no test was running")
-                    cells.append([*name, FAILED, f"the process {words}"])
-                    fatal.append([name[0], name[2]])
+    fatal: list[tuple[str, str]] = []
+    while len(cells) < len(names):
+        has_started = False
+        for answer in _run(kind, path, function, (dtypes, layouts, len(cells), fatal)):
+            if "error" in answer:
+                raise RuntimeError(f"arrayhub.testing: {answer['error']}")
+            if "verdict" in answer:
+                cells.append([*names[len(cells)], *answer["verdict"]])
+            elif "ended" in answer and len(cells) < len(names):
+                if not has_started:
+                    raise RuntimeError(f"arrayhub.testing: the process {answer['ended']} while no test was running")
+                rule, dtype, layout = names[len(cells)]
+                cells.append([rule, dtype, layout, FAILED, f"the process {answer['ended']}"])
+                fatal.append((rule, layout))
+            has_started = True
+    return cells
 
 
 def _path_of(function: Any) -> str | None:
@@ -147,14 +146,14 @@ def _run(kind: str, path: str | None, function: Callable[[Any], Any], task: Task
 
 
 def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO) -> None:
-    """Run the tests. Write the name of each cell before its test, the result after the test, and an end mark."""
+    """Run the tests. Write a line at the start, and the verdict of each cell."""
     rules = importlib.import_module(f"arrayhub.testing.{kind}").RULES
-    for number, answer in enumerate(run_all(rules, function, *task)):
-        _send(stream, answer)
+    _send(stream, {"started": True})
+    for number, verdict in enumerate(run_cells(rules, function, *task)):
+        _send(stream, {"verdict": verdict})
         if number == _WARM:  # exclude the library's modules from the garbage collections of each cell
             gc.collect()
             gc.freeze()
-    _send(stream, {"end": True})
 
 
 def _send(stream: TextIO, answer: dict[str, Any]) -> None:

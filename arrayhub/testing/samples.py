@@ -103,12 +103,10 @@ def _values(size: int, dtype: np.dtype[Any]) -> Any:
     return count.astype(dtype)
 
 
-def has_layout(dtype: str, layout: str) -> bool:
-    """Return whether arrays of the element type can have the layout.
-
-    Elements of one byte and byte strings cannot be unaligned.
-    """
-    return layout != "unaligned" or dtype not in ("bool", "int8", "uint8", "S5")
+def combine(dtypes: Iterable[str], layouts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return each pair of element type and layout. Elements of one byte and byte strings cannot be unaligned."""
+    small = ("bool", "int8", "uint8", "S5")
+    return [(dtype, layout) for dtype in dtypes for layout in layouts if layout != "unaligned" or dtype not in small]
 
 
 def bytes_of(array: Any) -> bytes:
