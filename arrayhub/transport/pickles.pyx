@@ -122,7 +122,6 @@ cdef object reduce_elements(Descriptor array, int protocol):
     place = None
     if array.device_.device_type != kDLCPU:
         sent, place = device_placement.copy_to_host(array)
-    sent = without_unused_bits(sent)
     footprint(sent, &span)
     if span.levels:
         sent = gather(sent, _compact)
@@ -169,23 +168,6 @@ def reduce_location(MappedArray mapped):
     location, offset = place
     state = state_of(array, &span, None, access_of(array))
     return _unpickle, ((*state[:3], state[3] + offset, *state[4:]), location)
-
-
-def without_unused_bits(Descriptor array):
-    """Return `array` if the unused bits in the last byte of its packed elements are 0, else a copy in which they are 0."""
-    cdef int used
-    if not array.flags_ & PACKED or array.nbytes == 0:
-        return array
-    used = dtypes.bits_of(array.dl_dtype_) * (size_of(array) % 8) % 8
-    if used == 0 or (<unsigned char> array.data_[array.nbytes - 1]) >> used == 0:
-        return array
-
-    def clear_unused_bits(Descriptor pieces):
-        cdef Descriptor fresh = host_copy(pieces, "C")
-        fresh.data_[array.nbytes - 1] &= (1 << used) - 1
-        return fresh
-
-    return gather(array, clear_unused_bits)
 
 
 cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:
