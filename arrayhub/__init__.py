@@ -93,7 +93,7 @@ if TYPE_CHECKING:
     from arrayhub import transfer as transfer
     from arrayhub import transport as transport
     from arrayhub._core.include import get_include
-    from arrayhub.capi.python_request import Request
+    from arrayhub.capi.table import Request
     from arrayhub.convert.adapt import adapt
     from arrayhub.convert.like import like
     from arrayhub.convert.placement import placement
@@ -121,7 +121,7 @@ _LAZY = {
     name: module
     for module, names in {
         "arrayhub._core.include": ("get_include",),
-        "arrayhub.capi.python_request": ("Request",),
+        "arrayhub.capi.table": ("Request",),
         "arrayhub.convert.adapt": ("adapt",),
         "arrayhub.convert.like": ("like",),
         "arrayhub.convert.placement": ("placement",),

@@ -1,13 +1,13 @@
-"""Listeners for imports, exports and copies. Without a listener, the only cost is a test of `active`."""
+"""Reports of imports, exports and copies to open traces. Without one, the only cost is a test of `active`."""
 
 from arrayhub._core.cpython.atomics cimport read_int
 from arrayhub._core.descriptor cimport Descriptor
 
-cdef int active       # number of listeners, changed under a lock
+cdef int active       # number of open traces, changed under a lock
 
 
 cdef inline bint is_traced() noexcept:
-    """Return whether to report an import or export: an object listens, and this thread is not within another one."""
+    """Return whether to report an import or export: a trace is open, and this thread is not within another one."""
     return read_int(&active) != 0 and is_outermost()
 
 

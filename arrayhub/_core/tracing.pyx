@@ -1,11 +1,11 @@
-"""Listeners for imports, exports and copies. Without a listener, the only cost is a test of `active`.
+"""Reports of imports, exports and copies to open traces. Without an open trace, the only cost is a test of `active`.
 
 Events are reported in three places: imports by `import_traced` of convert/dispatch, exports by `give_traced` of
 convert/functions, and copies by `_engine` of transfer. An import or export within another one is not reported.
 
-The method `_record` of a listener is called with the kind of event (``"in"``, ``"out"`` or ``"copy"``), the method (a protocol
-or a call, for example ``"dlpack"``), the source, the target, the size in bytes and the time in seconds. It is called directly
-after the event, in the same thread, so that it can find the line of the program.
+A trace is an object with a method `record`, which is called with the kind of event (``"in"``, ``"out"`` or ``"copy"``), the
+method (a protocol or a call, for example ``"dlpack"``), the source, the target, the size in bytes and the time in seconds.
+It is called directly after the event, in the same thread, so that it can find the line of the program.
 """
 
 from _thread import allocate_lock
@@ -26,62 +26,50 @@ cdef extern from *:
     int depth "arrayhub_trace_depth"
 
 cdef int active = 0
-cdef tuple _listeners = ()
+cdef list _traces = []      # a trace that is entered twice is listed twice
 cdef object _lock = allocate_lock()
 
 
-cdef class Listener:
-    """Base class of `trace`. `_record` is called for each event in any thread, from `_start` to `_stop`."""
-    cdef int blocks         # number of `_start` calls minus `_stop` calls
+def start(trace):
+    """Report events to a trace until `stop` was called once for each call of `start`."""
+    _lock.acquire()      # no `with` statement: in Cython, it requires a traceback, which a MemoryError may lack
+    try:
+        _traces.append(trace)
+        write_int(&active, len(_traces))
+    finally:
+        _lock.release()
 
-    def _start(self):
-        """Listen until `_stop` was called once for each call of `_start`."""
-        global active, _listeners
-        cdef Listener known
-        _lock.acquire()      # no `with` statement: in Cython, it requires a traceback, which a MemoryError may lack
-        try:
-            if self.blocks == 0:
-                _listeners = (*[known for known in _listeners if known.blocks > 0], self)
-                write_int(&active, active + 1)
-            write_int(&self.blocks, self.blocks + 1)
-        finally:
-            _lock.release()
 
-    def _stop(self):
-        """Undo one call of `_start`. Return whether no call remains. Raise RuntimeError if no call remained before.
+def stop(trace):
+    """Undo one call of `start`. Return whether no call remains. Raise RuntimeError if no call remained before.
 
-        The method does not allocate, so that a trace can end even if memory is exhausted.
-        """
-        global active, _listeners
-        _lock.acquire()
-        try:
-            if self.blocks > 0:
-                write_int(&self.blocks, self.blocks - 1)
-                if self.blocks > 0:
-                    return False
-                write_int(&active, active - 1)
-                if active == 0:
-                    _listeners = ()
-                return True
-        finally:
-            _lock.release()
-        raise RuntimeError("trace: __exit__ was called without __enter__; use it in a with statement")
+    The function does not allocate, so that a trace can end even if memory is exhausted.
+    """
+    _lock.acquire()
+    try:
+        if trace not in _traces:
+            raise RuntimeError("trace: __exit__ was called without __enter__; use it in a with statement")
+        _traces.remove(trace)
+        write_int(&active, len(_traces))
+        return trace not in _traces
+    finally:
+        _lock.release()
 
 
 def is_active():
-    """Return whether any object listens."""
+    """Return whether a trace is open."""
     return read_int(&active) != 0
 
 
 cdef int report(str kind, str method, str source, str target, Py_ssize_t nbytes, double since) except -1:
-    cdef Listener listener
     seconds = perf_counter() - since
-    _lock.acquire()      # another thread may replace the tuple, and thereby free it
-    listeners = _listeners
-    _lock.release()
-    for listener in listeners:
-        if read_int(&listener.blocks) > 0:
-            listener._record(kind, method, source, target, nbytes, seconds)
+    _lock.acquire()      # another thread may change the list
+    try:
+        traces = dict.fromkeys(_traces)
+    finally:
+        _lock.release()
+    for trace in traces:
+        trace.record(kind, method, source, target, nbytes, seconds)
     return 0
 
 

@@ -594,10 +594,6 @@ cdef class USMArray(Descriptor):
         """Return the size in bytes, including elements. dask uses this size to decide which arrays to move and to spill."""
         return object.__sizeof__(self) + footprint_bytes(self)
 
-    def __dask_tokenize__(self):
-        """Return a token for dask. Equal arrays have equal tokens in all processes."""
-        return hooks.transport.token(self)
-
     # ----------------------------------------------------------------------------------------------- elements
 
     def __len__(self):

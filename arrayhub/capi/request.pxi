@@ -49,7 +49,7 @@ import numpy
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import Device
-from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal, dimensions, name_argument, root_of, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal, dimensions, name_argument, name_of_type, show
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
@@ -453,7 +453,7 @@ cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest
             return in_same_memory(numpy_library.copy_values_as(obj, target_type(a, obj, r)), a, r)
         from arrayhub.array.casting import cast_checked
 
-        return cast_checked(a, target_type(a, obj, r), f"this {name_of_type(obj)}")
+        return cast_checked(a, target_type(a, obj, r), f"this {name_of_type(type(obj))}")
     if wrong == MEMORY:
         device = target_device(r)
         return transfer.to_device(a, device, stream=stream_for(device, stream))
@@ -531,22 +531,7 @@ cdef object add_name(const PyUSMArrayRequest* r, object error):
 
 
 cdef object error_about(type kind, object obj, str words):
-    return kind(f"this {name_of_type(obj)} {words}")
-
-
-cdef str name_of_type(object obj):
-    """Return the qualified name of an object's type: list, numpy.ndarray, torch.Tensor."""
-    cls = type(obj)
-    root = root_of(cls)
-    return cls.__qualname__ if root in ("", "builtins") else f"{root}.{cls.__qualname__}"
-
-
-cdef str name_of_row(const dtypes.ElementType* row):
-    try:
-        return dtypes.dtype_of(row).name
-    except TypeError:
-        pass
-    return row.name.decode()
+    return kind(f"this {name_of_type(type(obj))} {words}")
 
 
 cdef str accepted_types(const PyUSMArrayRequest* r):
@@ -558,7 +543,7 @@ cdef str name_of_accepted(const PyUSMArrayRequest* r, int k):
     cdef const dtypes.ElementType* row = row_of(&r.dtypes[k])
     if row == NULL:
         return f"DLPack's ({r.dtypes[k].code}, {r.dtypes[k].bits}, {r.dtypes[k].lanes})"
-    return name_of_row(row)
+    return (<bytes> name_of(row)).decode()
 
 
 cdef str accepted_ranks(const PyUSMArrayRequest* r):

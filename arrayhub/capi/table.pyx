@@ -2,6 +2,7 @@
 
 - request: arrays that meet the conditions of C code
 - spec: arrays over the memory of C code
+- python_request: the class `Request`, which represents a request in Python
 
 The short functions are in this file.
 """
@@ -23,6 +24,7 @@ from arrayhub._core.errors import interface_error, show
 
 include "request.pxi"
 include "spec.pxi"
+include "python_request.pxi"
 
 
 cdef object from_object(object obj):
@@ -137,7 +139,7 @@ cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
     check_given(<PyObject*> dtype, "PyUSMArray_TypeOfObject")
     if dtype is None:      # numpy.dtype(None) is float64, which the caller did not request
         raise TypeError("PyUSMArray_TypeOfObject: dtype is None; accepted: a string, a NumPy dtype or type, a torch.dtype")
-    name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
+    name = str(dtype).partition(".")[2] if type(dtype).__module__ == "torch" else dtype
     row = dtypes.by_own_name(str(name)) if isinstance(name, str) else NULL
     if row != NULL:
         return describe_type(row, out)

@@ -74,7 +74,7 @@ def sparse_library(obj: Any) -> str | None:
 @lru_cache(maxsize=1024)
 def _sparse_library(cls: Any, generation: int) -> str | None:
     found = sparse_module(cls)
-    return SPARSE if found in ("arrayhub", "binsparse") else found
+    return SPARSE if found == "arrayhub" else found
 
 
 _BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")

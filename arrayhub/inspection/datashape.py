@@ -306,12 +306,11 @@ def _type_of_dtype(dtype: np.dtype[Any], level: int = 0) -> Type:
         fields: Any = dtype.fields
         return Record(tuple((name, _type_of_dtype(fields[name][0], level + 1)) for name in dtype.names))
     of_kind = _OF_KIND.get(dtype.kind) if dtype.num < FIRST_USER_TYPENUM else None  # ml_dtypes' types have kind V
-    element = of_kind(dtype) if of_kind is not None else _type_of_number(dtype)
+    if of_kind is not None:
+        element = of_kind(dtype)
+    else:
+        element = _BY_TYPENUM.get(dtype.num) or _NUMBERS[dtype.type.__name__]
     return element if dtype.isnative else Element("byteswap", (element,))
-
-
-def _type_of_number(dtype: np.dtype[Any]) -> Element:
-    return _BY_TYPENUM.get(dtype.num) or _NUMBERS[dtype.type.__name__]
 
 
 def _type_of_time(dtype: np.dtype[Any]) -> Element:

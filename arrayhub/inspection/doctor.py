@@ -1,5 +1,11 @@
-"""The report of ``python -m arrayhub doctor``: installed libraries, devices, and problems with their remedies."""
+"""The report of ``python -m arrayhub doctor``: installed libraries, devices, and problems with their remedies.
 
+Each library, plug-in and kind of device is examined in a process of its own, because a broken library may end the
+process that imports it. The process prints one line of JSON after a marker, because libraries may print, too.
+"""
+
+import ctypes
+import importlib
 import importlib.metadata
 import importlib.util
 import json
@@ -11,12 +17,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from arrayhub.inspection.probe import ANSWER
-from arrayhub.libraries import known
-from arrayhub.libraries.plugins import entry_points, words_of
+from arrayhub import asarray, sycl_runtime
+from arrayhub.adapters.table import PROTOCOLS
+from arrayhub.libraries import known, wrappers
+from arrayhub.libraries.plugins import emitter, entry_points, load_library, words_of
 from arrayhub.runtimes import CUDA_FILE
 
 _PATIENCE = 60  # maximum seconds for the import of one library
+_ANSWER = "arrayhub probe: "  # marker before the JSON
 
 # Libraries that can be installed by a command. arrayhub requires only numpy.
 LIBRARIES = {row.name: row for row in known.LIBRARIES if row.install is not None}
@@ -97,41 +105,30 @@ def _package() -> dict[str, Any]:
 
 
 def probe(name: str) -> dict[str, Any]:
-    """Run the module `probe` in a separate process, and return its report, or a dict with an ``error``."""
+    """Examine one library or kind of device in a separate process. Return its report, or a dict with an ``error``."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
-    command = [sys.executable, "-P", "-m", "arrayhub.inspection.probe", name]
+    command = [sys.executable, "-P", "-m", "arrayhub.inspection.doctor", name]
     environ = {**os.environ, **_ENVIRON, "PYTHONPATH": path}
     try:
         done = subprocess.run(command, env=environ, capture_output=True, timeout=_PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         return {"error": f"the import took more than {_PATIENCE} seconds"}
-    answers = (line[len(ANSWER) :] for line in _lines_of(done.stdout) if line.startswith(ANSWER))
-    for answer in answers:
-        found: dict[str, Any] = json.loads(answer)
-        return found
-    *_, last = _lines_of(done.stderr) or [""]
+    for line in done.stdout.decode(errors="replace").splitlines():
+        if line.startswith(_ANSWER):
+            found: dict[str, Any] = json.loads(line[len(_ANSWER) :])
+            return found
+    *_, last = done.stderr.decode(errors="replace").splitlines() or [""]
     return {"error": f"the import ended the process with exit status {done.returncode}: {last}".rstrip(": ")}
-
-
-def _lines_of(output: bytes) -> list[str]:
-    return output.decode(errors="replace").splitlines()
 
 
 def verdict(name: str, answer: dict[str, Any] | None, install: str | None) -> dict[str, Any]:
     """Return the entry of a library in the report. `answer` is None if the library is not installed."""
-    empty: dict[str, Any] = {
-        "status": "works",
-        "version": None,
-        "protocols": [],
-        "asarray": None,
-        "error": None,
-        "fix": None,
-    }
+    empty: dict[str, Any] = {"version": None, "protocols": [], "asarray": None, "error": None, "fix": None}
     if answer is None:
-        return {**empty, "status": "missing", "fix": install}
+        return {"status": "missing", **empty, "fix": install}
     if "error" in answer:
-        return {**empty, **answer, "status": "broken", "fix": _reinstall(name)}
-    return {**empty, **answer}
+        return {"status": "broken", **empty, **answer, "fix": _reinstall(name)}
+    return {"status": "works", **empty, **answer}
 
 
 def _reinstall(name: str) -> str:
@@ -236,3 +233,90 @@ def _cuda_lines(cuda: dict[str, Any]) -> Iterator[str]:
         yield f"{device['name']}, {device['nbytes'] / 2**30:.0f} GiB"
     if not cuda["devices"]:
         yield "no device"
+
+
+# ----------------------------------------------------------------------------------------------- in a process
+
+
+def _examine_library(name: str) -> dict[str, Any]:
+    """Import a library. Report its version, and the protocols of its arrays in the order of `asarray`."""
+    module = importlib.import_module(name)
+    make = next((row.sample for row in known.LIBRARIES if row.name == name), None)
+    sample = None if make is None else make(module)
+    return {
+        "version": str(getattr(module, "__version__", None) or importlib.metadata.version(name)),
+        "protocols": [] if sample is None else _protocols(sample),
+        "asarray": None if sample is None or isinstance(sample, type) else asarray(sample).protocol,
+    }
+
+
+def _examine_plugin(root: str) -> dict[str, Any]:
+    """Load the entry point of a library. Report the types and the emitter that the entry point registers."""
+    load_library(root)
+    rows = {name: row for (owner, name), row in wrappers.TYPES.items() if owner == root and row.parse is not None}
+    return {"types": sorted(name or "all" for name in rows), "emits": emitter(root) is not None}
+
+
+def _examine_sycl() -> dict[str, Any]:
+    """Report the SYCL platforms and their devices, and the source of the runtime."""
+    sycl_runtime.configure()
+    dpctl = importlib.import_module("dpctl")
+    platforms = [
+        {
+            "name": platform.name,
+            "version": platform.version,
+            "backend": platform.backend.name,
+            "devices": [
+                {"name": device.name, "kind": device.device_type.name, "driver": device.driver_version}
+                for device in platform.get_devices()
+            ],
+        }
+        for platform in dpctl.get_platforms()
+    ]
+    return {"platforms": platforms, "runtime": sycl_runtime.status()}
+
+
+def _examine_cuda() -> dict[str, Any]:
+    """Report the CUDA driver and its devices."""
+    try:
+        driver = ctypes.CDLL(CUDA_FILE)
+    except OSError:
+        return {"driver": None, "devices": []}
+    number, count = ctypes.c_int(), ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(number))
+    if driver.cuInit(0) == 0:
+        driver.cuDeviceGetCount(ctypes.byref(count))
+    version = f"{number.value // 1000}.{number.value % 1000 // 10}"
+    return {"driver": version, "devices": [_cuda_device(driver, ordinal) for ordinal in range(count.value)]}
+
+
+def _protocols(sample: Any) -> list[str]:
+    found = [name for row in PROTOCOLS for name in row.attributes if hasattr(sample, name)]
+    try:
+        memoryview(sample).release()
+    except (TypeError, BufferError, ValueError):
+        return found
+    return ["buffer", *found]
+
+
+def _cuda_device(driver: ctypes.CDLL, ordinal: int) -> dict[str, Any]:
+    handle, name, nbytes = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_size_t()
+    driver.cuDeviceGet(ctypes.byref(handle), ordinal)
+    driver.cuDeviceGetName(name, len(name), handle)
+    driver.cuDeviceTotalMem_v2(ctypes.byref(nbytes), handle)
+    return {"name": name.value.decode(errors="replace"), "nbytes": nbytes.value}
+
+
+def _answer(name: str) -> None:
+    """Print the report on a library, a kind of device or ``plugin:ROOT``, or the error that prevents a report."""
+    devices = {"sycl": _examine_sycl, "cuda": _examine_cuda}
+    try:
+        kind, _, root = name.rpartition(":")
+        found = devices[name]() if name in devices else _examine_plugin(root) if kind else _examine_library(name)
+    except BaseException as error:  # a broken library may raise any exception
+        found = {"error": f"{type(error).__name__}: {error}".strip()}
+    sys.stdout.write(f"\n{_ANSWER}{json.dumps(found)}\n")
+
+
+if __name__ == "__main__":
+    _answer(sys.argv[1])

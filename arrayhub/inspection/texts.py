@@ -1,4 +1,4 @@
-"""Texts of other code for reports: one line, short and printable."""
+"""Texts for reports: those of other code, in one short and printable line, and amounts with their units."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +8,8 @@ from arrayhub.array.usm_array import USMArray
 
 _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 LONGEST_TEXT = 300  # maximum characters of a text from other libraries, such as an error message
+_BYTES = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 def is_capsule(obj: Any) -> bool:
@@ -68,3 +70,17 @@ def type_name(cls: type) -> str:
     module = module_of(cls)
     name = printable(type.__dict__["__qualname__"].__get__(cls))
     return name if module in ("", "builtins") else f"{printable(module)}.{name}"
+
+
+def of_bytes(nbytes: int) -> str:
+    """Format `nbytes` in the largest binary unit that does not exceed `nbytes`, with up to 4 significant digits."""
+    power = min(max(nbytes.bit_length() - 1, 0) // 10, len(_BYTES) - 1)
+    if power == 0:
+        return "1 byte" if nbytes == 1 else f"{nbytes} bytes"
+    return f"{nbytes / (1 << 10 * power):.4g} {_BYTES[power]}"
+
+
+def of_seconds(seconds: float) -> str:
+    """Format a time in seconds, milliseconds or microseconds, with up to 3 significant digits."""
+    size, unit = next((row for row in _SECONDS if seconds >= row[0]), _SECONDS[-1])
+    return f"{seconds / size:.3g} {unit}"

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Literal, NamedTuple, Self, TextIO
 
-from arrayhub._core.tracing import Listener
-from arrayhub.inspection.units import of_bytes, of_seconds
+from arrayhub._core import tracing
+from arrayhub.inspection.texts import of_bytes, of_seconds
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 # Matches the paths of files of libraries. An event in a library is attributed to the code that calls the library.
@@ -67,7 +67,7 @@ class Event(NamedTuple):
         return linecache.getline(self.file, self.line).strip()
 
 
-class trace(Listener):
+class trace:
     """Record the imports, exports and copies of a ``with`` block, in all threads.
 
     The trace contains imports by `asarray`, exports by ``as_*`` functions and `convert`, and the copies of arrays that
@@ -102,16 +102,17 @@ class trace(Listener):
         self.events: list[Event] = []
 
     def __enter__(self) -> Self:
-        self._start()
+        tracing.start(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if self._stop() and self._file is not None:
+        if tracing.stop(self) and self._file is not None:
             print(self, file=self._file)
 
-    def _record(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:
+    def record(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:
+        """Add an event, and find the line of the program that caused it."""
         file, line = _line_of_program()
         self.events.append(Event(kind, by, source, target, nbytes, seconds, file, line))  # type: ignore[arg-type]
 
@@ -155,14 +156,10 @@ def _line_of_program() -> tuple[str, int]:
     for frame in stack:  # innermost first
         if frame.filename.startswith(_PACKAGE):
             continue
-        if not _is_of_library(frame.filename):
+        if _IN_LIBRARY.match(frame.filename) is None:
             return frame.filename, frame.lineno or 0
         nearest = nearest if nearest[0] else (frame.filename, frame.lineno or 0)
     return nearest
-
-
-def _is_of_library(file: str) -> bool:
-    return _IN_LIBRARY.match(file) is not None
 
 
 def _alike(events: list[Event]) -> list[list[Event]]:
@@ -180,7 +177,9 @@ def _seconds(events: list[Event]) -> float:
 def _cells(group: list[Event]) -> tuple[str, ...]:
     """Return the cells of one row of the table."""
     event = group[0]
-    where = f"{_relative_name(event.file)}:{event.line}  {event.code}" if event.file else ""
+    folder = os.path.join(os.getcwd(), "")
+    file = event.file[len(folder) :] if event.file.startswith(folder) else event.file
+    where = f"{file}:{event.line}  {event.code}" if file else ""
     return (
         event.kind,
         event.source,
@@ -191,9 +190,3 @@ def _cells(group: list[Event]) -> tuple[str, ...]:
         of_seconds(_seconds(group)),
         where,
     )
-
-
-def _relative_name(file: str) -> str:
-    """Return a file name relative to the current folder if the file is below it."""
-    below = os.path.join(os.getcwd(), "")
-    return file.removeprefix(below)

@@ -16,16 +16,7 @@ from arrayhub.convert.functions import offer, protocols_of_type
 def array_besides(obj: Any, function: str) -> USMArray | None:
     """Import a stream or a query through a protocol other than Arrow. Return None for all other objects.
 
-    Parameters
-    ----------
-    obj : object
-    function : str
-        Name of the public function, for the error message.
-
-    Raises
-    ------
-    BufferError
-        No other protocol of `obj` returns an array.
+    Raise Refusal, in the name of the public `function`, if no other protocol of `obj` returns an array.
     """
     kind = unread(obj)
     if kind is None:

@@ -224,7 +224,7 @@ def allocate(Py_ssize_t nbytes, Descriptor model):
     if stream is None:
         return new_memory(api, nbytes, model)
     context = _torch.cuda.stream(stream)
-    context.__enter__()      # no `with` statement, see Listener in _core/tracing.pyx
+    context.__enter__()      # no `with` statement, see `start` in _core/tracing.pyx
     try:
         fresh = new_memory(api, nbytes, model)
     finally:

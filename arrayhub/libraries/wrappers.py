@@ -153,9 +153,7 @@ def sparse_module(cls):
     because only some of their instances are sparse. `assparse` recognizes these instances.
     """
     row = known(cls)
-    if row is not None and row.sparse is not None:
-        return row.sparse
-    return "binsparse" if getattr(cls, "__binsparse__", None) is not None else None
+    return None if row is None else row.sparse
 
 
 def unwraps(cls):

@@ -47,7 +47,7 @@ from arrayhub.convert.functions import (
     is_array_of,
 )
 from arrayhub.convert.names import sparse_library
-from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
+from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
 from arrayhub.inspection.unread import import_unread
 from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, sample_rows

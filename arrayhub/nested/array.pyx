@@ -315,14 +315,6 @@ cdef class NestedArray(Tree):
         """Return the size in bytes, including the buffers. dask uses the size to decide which objects to move or spill."""
         return object.__sizeof__(self) + hooks.nested.nbytes(self)
 
-    def __dask_tokenize__(self):
-        """Return a token for dask.
-
-        In host memory, arrays with equal structure and equal bytes have equal tokens in all processes. For device memory,
-        each call returns a new token.
-        """
-        return hooks.nested.token(self)
-
     def __eq__(self, other):
         return compare(self, other, Py_EQ, _NO_COMPARISON)
 

@@ -21,7 +21,7 @@ from arrayhub.nested.missing import (
     resolve_missing,
     with_value,
 )
-from arrayhub.nested.pickling import deep_copy, nbytes, reduce, token
+from arrayhub.nested.pickling import deep_copy, nbytes, reduce
 from arrayhub.nested.picture import picture_of
 from arrayhub.nested.to_device import to_device, to_host
 from arrayhub.nested.types import nested_type
@@ -54,7 +54,6 @@ __all__ = [
     "resolve_missing",
     "to_device",
     "to_host",
-    "token",
     "view_of",
     "with_value",
 ]

@@ -1,4 +1,4 @@
-"""Pickles, copies, tokens and sizes of NestedArrays.
+"""Pickles, copies and sizes of NestedArrays.
 
 A pickle contains ``arrayhub._unpickle_nested(state)``. ``state`` is a dict with the kind, the length and the parts of a
 node. A part is the state of another node, or a USMArray, which has its own ``__reduce__``. A buffer that several nodes
@@ -19,7 +19,6 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, facts_of, field_facts, is_on_host, make, nested_of
 from arrayhub.nested.to_device import identity, move_arrays
 from arrayhub.transport.codec import restore_state, state_error
-from arrayhub.transport.tokens import token as array_token
 
 _NODES = (NestedArray, USMArray)
 _ARRAYS = ("validity", "offsets", "indices")
@@ -156,11 +155,6 @@ def _change_arrays(state: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(state, tuple):
         return tuple(_change_arrays(part, change) for part in state)
     return change(state) if isinstance(state, USMArray) else state
-
-
-def token(x: NestedArray) -> tuple[Any, ...]:
-    """Return the token for ``NestedArray.__dask_tokenize__``."""
-    return ("arrayhub.NestedArray", _change_arrays(_state(_compact(x), {}), array_token))
 
 
 def nbytes(x: NestedArray) -> int:

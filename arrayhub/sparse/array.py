@@ -33,7 +33,8 @@ from arrayhub.sparse.validation import (
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.
 _ELSEWHERE = {
-    **{f"to{name}": f"x.to_format('{name}')" for name in ("coo", "csr", "csc", "bsr", "bsc")},
+    **{f"to{name}": f"x.to_format('{name}')" for name in ("coo", "csr", "csc")},
+    "tobsr": "arrayhub.as_scipy(x).tobsr()",
     **dict.fromkeys(("scipy", "to_scipy", "to_scipy_sparse"), "arrayhub.as_scipy(x)"),
     **dict.fromkeys(("torch", "to_torch"), "arrayhub.as_torch(x)"),
     **dict.fromkeys(("toarray", "todense"), "x.to_dense()"),
@@ -211,7 +212,7 @@ class SparseArray(SparseParts):
         found: USMArray = to_dense(self)
         return found
 
-    def to_format(self, format: str, /, *, blocksize: tuple[int, int] | None = None) -> "SparseArray":
+    def to_format(self, format: str, /) -> "SparseArray":
         """Return a copy in the given format, in canonical order. The values of equal indices are added.
 
         The copy is in host memory if the host can read the array, else on the device of the array.
@@ -223,17 +224,15 @@ class SparseArray(SparseParts):
         Parameters
         ----------
         format : {"coo", "csr", "csc", "bsr", "bsc"}
-            Format of the result.
-        blocksize : tuple of int, optional
-            Shape of the blocks of bsr and bsc. The default is the blocksize of this array, or ``(1, 1)``.
+            Format of the result. bsr and bsc keep the blocks of an array that consists of blocks.
 
         Raises
         ------
         ValueError
             `format` is unknown. Also raised if `format` is not coo and the array does not have exactly two sparse
-            dimensions, and if `blocksize` is invalid or does not divide the lengths of these dimensions.
+            dimensions, and if `format` consists of blocks and the array does not.
         """
-        found: SparseArray = to_format(self, row_of(format), blocksize)
+        found: SparseArray = to_format(self, row_of(format))
         return found
 
     def copy(self) -> "SparseArray":
@@ -297,10 +296,6 @@ class SparseArray(SparseParts):
         dask uses this size to decide which objects to move or spill.
         """
         return object.__sizeof__(self) + self.nbytes
-
-    def __dask_tokenize__(self) -> Any:
-        """Return a token for dask. Host-readable arrays with equal parts have equal tokens, in every process."""
-        return hooks.sparse.token(self)
 
     @property
     def picture(self) -> TextPicture:

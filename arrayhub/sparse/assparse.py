@@ -22,8 +22,7 @@ def assparse(
     ----------
     obj : object
         An array or a matrix of scipy.sparse or cupyx.scipy.sparse, a torch tensor of a sparse layout, a BCOO or BCSR
-        matrix of jax, a COO or GCXS array of pydata/sparse, an object with ``__binsparse_descriptor__`` and
-        ``__binsparse__``, a csr table of oneDAL, or a SparseArray.
+        matrix of jax, a COO or GCXS array of pydata/sparse, a csr table of oneDAL, or a SparseArray.
     copy : {False, None, True}, optional
         False or None: share the memory. True: copy each part. The csr tables of oneDAL require None or True.
     dtype, device : optional
@@ -63,11 +62,13 @@ def assparse(
     copy = check_copy(copy, "assparse")
     x = sparse_or_none(obj, copy)
     if x is None:
-        advice = _SPARSE_COLUMNS.get(name_of_type(type(obj))) if _has_sparse_columns(obj) else None
+        advice = _SPARSE_COLUMNS.get(name_of_type(type(obj)), "")
+        if not advice or not hasattr(obj, "sparse"):
+            advice = "Use arrayhub.asarray(x) for dense arrays"
         raise TypeError(
             f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse arrays"
-            " of scipy, torch, jax, cupyx and pydata/sparse, csr tables of oneDAL, and objects with __binsparse__."
-            f" {advice or 'Use arrayhub.asarray(x) for dense arrays'}"
+            " of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
+            f" {advice}"
         )
     if validate is not True:
         x = _mark_trusted(x, validate)
@@ -81,11 +82,6 @@ _SPARSE_COLUMNS = {
 }
 
 
-def _has_sparse_columns(obj: Any) -> bool:
-    """Return whether an object is a sparse pandas Series, or a frame whose columns are all sparse."""
-    return root_of(type(obj)) == "pandas" and hasattr(obj, "sparse")
-
-
 def _mark_trusted(x: SparseArray, validate: Any) -> SparseArray:
     """Return an array that shares the memory of `x`. Its exports do not validate the indices."""
     if validate is not False:
@@ -94,15 +90,12 @@ def _mark_trusted(x: SparseArray, validate: Any) -> SparseArray:
 
 
 def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:
-    """Import an object if it is sparse. Return None for other objects.
+    """Import an object if it is sparse, with the errors of `assparse`. Return None for other objects.
 
     Only tables of oneDAL are copied, unless `copy` is False.
-
-    Raises
-    ------
-    BufferError, InterfaceError
-        As `assparse`.
     """
+    if isinstance(obj, SparseParts):
+        return obj  # type: ignore[return-value]
     parse = _known.get(type(obj)) or _find_importer(type(obj))
     return None if parse is None else parse(obj, copy)
 
@@ -114,20 +107,13 @@ _is_tensor = derived_from("torch", "Tensor")
 
 def _find_importer(cls: type) -> _Parse | None:
     """Return the importer for a type, or None if objects of the type are never sparse. Importers are cached by type."""
-    parse: _Parse = _return_unchanged
-    if not issubclass(cls, SparseParts):
-        name = "torch" if _is_tensor(cls) else sparse_module(cls)
-        if root_of(cls) == "onedal" and cls.__name__ == "table":
-            name = "onedal"
-        if name is None:
-            return None
-        parse = LIBRARIES[name].parse
-    _known[cls] = parse
+    name = "torch" if _is_tensor(cls) else sparse_module(cls)
+    if root_of(cls) == "onedal" and cls.__name__ == "table":
+        name = "onedal"
+    if name is None:
+        return None
+    parse = _known[cls] = LIBRARIES[name].parse
     return parse
-
-
-def _return_unchanged(obj: Any, copy: Copy) -> Any:
-    return obj
 
 
 def change(obj: Any, dtype: Any, device: Any) -> Any:

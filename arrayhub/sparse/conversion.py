@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import show
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.sparse.formats import FORMATS, Format
 from arrayhub.sparse.validation import CANONICAL, CHECKED, PADDED, is_on_host, structure_of, validate
@@ -23,25 +22,20 @@ def to_dense(x: Any) -> Any:
         return to_dense(x.to_host()).to_device(x.device)
     dense = np.zeros(x.shape, x.dtype)
     coords, stored = elements(x)
-    _add(dense.reshape(_count_batches(x), *x.shape[x.batch_ndim :]), coords, stored)
+    add = np.logical_or if dense.dtype.kind == "b" else np.add
+    add.at(dense.reshape(_count_batches(x), *x.shape[x.batch_ndim :]), coords, stored)
     return asarray(dense)
-
-
-def _add(target: Any, coords: tuple[Any, ...], stored: Any) -> None:
-    """Add values to `target` at coordinates, which may repeat."""
-    add = np.logical_or if target.dtype.kind == "b" else np.add
-    add.at(target, coords, stored)
 
 
 def _count_batches(x: Any) -> int:
     return math.prod(x.shape[: x.batch_ndim])
 
 
-def elements(x: Any) -> tuple[tuple[Any, ...], Any]:
+def elements(x: Any, keeps_blocks: bool = False) -> tuple[tuple[Any, ...], Any]:
     """Validate an array in host memory, and return the coordinates and the values of its elements.
 
     The first coordinate is the number of the batch. Padding is omitted. The blocks of bsr and bsc are expanded to
-    elements. The coordinates are int32 or int64.
+    elements unless `keeps_blocks` is true. The coordinates are int32 or int64.
     """
     validate(x)
     batches, parts = _count_batches(x), [as_numpy(array) for array in structure_of(x)]
@@ -69,7 +63,8 @@ def elements(x: Any) -> tuple[tuple[Any, ...], Any]:
     coords = [np.arange(batches).repeat(stored.shape[1]) if used is None else np.nonzero(used)[0], *coords]
     coords = [array.astype(np.int32 if narrow else np.int64, copy=False) for array in coords]
     stored = flatten(stored)
-    return _expand_blocks(x.blocksize, coords, stored) if x.blocksize else (tuple(coords), stored)
+    expands = x.blocksize and not keeps_blocks
+    return _expand_blocks(x.blocksize, coords, stored) if expands else (tuple(coords), stored)
 
 
 def _expand_blocks(blocksize: tuple[int, int], coords: Any, stored: Any) -> tuple[tuple[Any, ...], Any]:
@@ -90,71 +85,52 @@ def has_padding(x: Any) -> bool:
     )
 
 
-def to_format(x: Any, row: Format, blocksize: tuple[int, int] | None = None) -> Any:
+def to_format(x: Any, row: Format) -> Any:
     """Return a canonical copy in the format `row`. See `SparseArray.to_format`."""
     sparse = len(x.shape) - x.batch_ndim - x.dense_ndim
     if row.compressed is not None and sparse != 2:
         raise ValueError(f"to_format: {row.name} has 2 sparse dimensions, and the array has {sparse}; accepted: 'coo'")
-    blocks = _check_blocksize(x, blocksize) if row.blocks else None
+    if row.blocks and not x.blocksize:
+        raise ValueError(
+            f"to_format: {row.name} consists of blocks, and the array does not; accepted: 'coo', 'csr', 'csc'. SciPy"
+            " makes blocks: arrayhub.as_scipy(x.to_format('csr')).tobsr(blocksize)"
+        )
     if not is_on_host(x):
-        return to_format(x.to_host(), row, blocksize).to_device(x.device)
+        return to_format(x.to_host(), row).to_device(x.device)
+    (number, *coords), stored = elements(x, row.blocks)
     if row.compressed is not None:
-        return _compress(x, row, blocks, *elements(x))
-    (number, *coords), stored = _sum_repeated(*elements(x))
+        return _compress(x, row, *_sum_repeated([number, *coords[:: -1 if row.compressed else 1]], stored))
+    (number, *coords), stored = _sum_repeated([number, *coords], stored)
     if x.batch_ndim:
         batches = np.unravel_index(number, x.shape[: x.batch_ndim]) if len(stored) else [number] * x.batch_ndim
         coords = [*(array.astype(number.dtype) for array in batches), *coords]
     return type(x)("coo", x.shape, asarray(stored), coords=tuple(map(asarray, coords)), state=CHECKED | CANONICAL)
 
 
-def _check_blocksize(x: Any, blocksize: Any) -> tuple[int, int]:
-    blocksize = blocksize or x.blocksize or (1, 1)
-    if not isinstance(blocksize, tuple) or len(blocksize) != 2 or any(type(k) is not int or k < 1 for k in blocksize):
-        raise ValueError(f"to_format: blocksize is {show(blocksize)}; accepted: two lengths of 1 or more")
-    if any(length % block for length, block in zip(x.shape[x.batch_ndim :], blocksize, strict=False)):
-        raise ValueError(f"to_format: blocksize is {blocksize}; accepted: divisors of the shape {x.shape}")
-    return blocksize
-
-
-def _sum_repeated(coords: Any, stored: Any, inside: Any = (), blocksize: Any = ()) -> tuple[list[Any], Any]:
-    """Return the distinct coordinates in lexicographic order, and the sum of the values for each of them.
-
-    For blocks, `coords` are those of the blocks, and `inside` are the coordinates of each value within its block.
-    """
+def _sum_repeated(coords: list[Any], stored: Any) -> tuple[list[Any], Any]:
+    """Return the distinct coordinates in lexicographic order, and the sum of the values for each of them."""
     order = np.lexsort(coords[::-1])
-    coords = [array[order] for array in coords]
+    coords, stored = [array[order] for array in coords], stored[order]
     new = np.zeros(len(order), bool)
     new[:1] = True
     for array in coords:
         new[1:] |= array[1:] != array[:-1]
-    if not blocksize:
-        stored = stored[order]
-        if not new.all():
-            add = np.logical_or if stored.dtype.kind == "b" else np.add
-            stored = add.reduceat(stored, np.flatnonzero(new), axis=0, dtype=stored.dtype)
-        return [array[new] for array in coords], stored
-    numbers = np.empty(len(order), np.intp)
-    numbers[order] = np.cumsum(new) - 1
-    sums = np.zeros((np.count_nonzero(new), *blocksize, *stored.shape[1:]), stored.dtype)
-    _add(sums, (numbers, *inside), stored)
-    return [array[new] for array in coords], sums
+    if not new.all():
+        add = np.logical_or if stored.dtype.kind == "b" else np.add
+        stored = add.reduceat(stored, np.flatnonzero(new), axis=0, dtype=stored.dtype)
+    return [array[new] for array in coords], stored
 
 
-def _compress(x: Any, row: Format, blocksize: Any, coords: Any, stored: Any) -> Any:
-    """Return an array in a compressed format, given its elements.
+def _compress(x: Any, row: Format, coords: list[Any], stored: Any) -> Any:
+    """Return an array in a compressed format, given batch, major and minor coordinate of its values in this order.
 
     Batches with fewer stored values than the largest batch are padded with zeros.
     """
-    number, *coords = coords
-    lengths, inside = list(x.shape[x.batch_ndim : x.batch_ndim + 2]), []
-    if blocksize:
-        inside = [array % block for array, block in zip(coords, blocksize, strict=True)]
-        coords = [array // block for array, block in zip(coords, blocksize, strict=True)]
-        lengths = [length // block for length, block in zip(lengths, blocksize, strict=True)]
-    major, minor = coords[:: -1 if row.compressed else 1]
-    (number, major, minor), stored = _sum_repeated((number, major, minor), stored, inside, blocksize or ())
+    number, major, minor = coords
+    compressed = row.compressed or 0
     dtype = np.int64 if len(major) > _INT32_MAX else major.dtype
-    batches, length = _count_batches(x), lengths[row.compressed or 0]
+    length = x.shape[x.batch_ndim + compressed] // (x.blocksize[compressed] if row.blocks else 1)
+    batches = _count_batches(x)
     counts = np.bincount(number.astype(np.int64) * length + major, minlength=batches * length)
     indptr = np.zeros((batches, length + 1), dtype)
     np.cumsum(counts.reshape(batches, length), axis=1, out=indptr[:, 1:])
@@ -168,5 +144,6 @@ def _compress(x: Any, row: Format, blocksize: Any, coords: Any, stored: Any) -> 
     batch = x.shape[: x.batch_ndim]
     data, indices = data.reshape(*batch, width, *stored.shape[1:]), indices.reshape(*batch, width)
     arrays = asarray(data), asarray(indices), asarray(indptr.reshape(*batch, length + 1))
+    blocksize = x.blocksize if row.blocks else None
     state = CHECKED | CANONICAL | (0 if used.all() else PADDED)
     return type(x)(row.name, x.shape, *arrays, blocksize=blocksize, batch_ndim=x.batch_ndim, state=state)

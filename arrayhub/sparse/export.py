@@ -84,13 +84,8 @@ def _apply_request(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any, 
 def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = False, matrix: bool = False) -> Any:
     """Convert a sparse object of any library to a sparse array of `library`.
 
-    `matrix` requests a SciPy matrix instead of a SciPy sparse array.
-
-    Raises
-    ------
-    BufferError
-        The library does not support this sparse array, or a copy is required and `copy` does not permit it. The message
-        names the call to make instead.
+    `matrix` requests a SciPy matrix instead of a SciPy sparse array. Raise Refusal if the library does not support this
+    sparse array, or a copy is required and `copy` does not permit it.
     """
     copy = check_copy(copy, f"as_{library}")
     x = obj if type(obj) is SparseArray else assparse(obj, copy=None if copy else copy)

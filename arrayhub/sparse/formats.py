@@ -8,24 +8,12 @@ from arrayhub._core.errors import interface_error, show
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A sparse format.
-
-    Attributes
-    ----------
-    name : str
-        Name in ``SparseArray.format``.
-    compressed : int or None
-        Sparse dimension that `indptr` compresses: 0 for rows, 1 for columns. None if the format has coordinates.
-    blocks : bool
-        Whether each index refers to a dense block.
-    transposed : str or None
-        Format in which the same arrays represent the transposed array, or None.
-    """
+    """A sparse format."""
 
     name: str
-    compressed: int | None
-    blocks: bool
-    transposed: str | None
+    compressed: int | None  # the dimension that `indptr` compresses: 0 for rows, 1 for columns, None for coordinates
+    blocks: bool  # whether each index refers to a dense block
+    transposed: str | None  # the format in which the same arrays represent the transposed array
 
 
 FORMATS = {
@@ -48,10 +36,8 @@ _Array = TypeVar("_Array")
 def check_shapes(source: str, x: _Array) -> _Array:
     """Validate the shapes and types of the arrays of a sparse array, and return it. The elements are not read.
 
-    Raises
-    ------
-    InterfaceError
-        The shapes are inconsistent, or indices are not integers. The message begins with `source`.
+    Raise InterfaceError, with a message that begins with `source`, if the shapes are inconsistent or indices are not
+    integers.
     """
     row = FORMATS[x.format]  # type: ignore[attr-defined]
     if row.compressed is None:

@@ -19,7 +19,6 @@ from arrayhub._core.errors import (
     Refusal,
     dimensions,
     first_line,
-    interface_error,
     name_of_type,
     needed,
 )
@@ -33,51 +32,26 @@ _Export = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class SparseLibrary:
-    """A library of sparse arrays.
+    """A library of sparse arrays, and the arrays that it accepts."""
 
-    Attributes
-    ----------
-    parse : callable
-        ``parse(obj, copy)`` imports an object. The result is None if the object is dense.
-    emit : callable or None
-        ``emit(x, export, matrix)`` returns an array of the library that shares the memory of `x`, which `rules.conform`
-        has conformed. `export` exports each part. `matrix` requests a SciPy matrix. None if the library only produces
-        arrays.
-    export : callable
-        Function that exports the parts, such as `as_numpy`.
-    bit : int
-        Bit of `SparseParts._state` that marks accepted arrays. 0 if acceptance depends on a setting of the library.
-    formats : dict
-        Accepted index types by format, the preferred type first.
-    canonical : tuple of str
-        Formats whose indices must be sorted and distinct, because the library computes wrong results otherwise.
-    joined : bool
-        Whether the coordinates are one array instead of one array for each dimension.
-    batches : tuple of str
-        Formats in which the library supports batch dimensions.
-    dense : bool
-        Whether the library supports dense dimensions.
-    values : str
-        Accepted element types in native byte order, as NumPy type characters. Empty if the library itself rejects the
-        element types that it does not support.
-    host : bool
-        Whether the library reads only host memory.
-    max_ndim : int or None
-        Largest number of dimensions. None if the number is not limited.
-    """
-
+    # ``parse(obj, copy)`` imports an object. The result is None if the object is dense.
     parse: Callable[[Any, Copy], SparseArray | None]
+    # ``emit(x, export, matrix)`` returns an array of the library that shares the memory of `x`, a result of
+    # `rules.conform`. `export` exports each part. `matrix` requests a SciPy matrix. None if the library only produces
+    # arrays.
     emit: Callable[[SparseArray, _Export, bool], Any] | None = None
-    export: Callable[..., Any] = as_numpy
-    bit: int = 0
-    formats: dict[str, tuple[str, ...]] | None = None
-    canonical: tuple[str, ...] = ()
-    joined: bool = False
-    batches: tuple[str, ...] = ()
-    dense: bool = False
-    values: str = ""
-    host: bool = True
-    max_ndim: int | None = None
+    export: Callable[..., Any] = as_numpy  # exports the parts
+    bit: int = (
+        0  # bit of `SparseParts._state` that marks accepted arrays; 0 if acceptance depends on the library's setting
+    )
+    formats: dict[str, tuple[str, ...]] | None = None  # accepted index types by format, the preferred type first
+    canonical: tuple[str, ...] = ()  # formats for which unsorted or repeated indices would lead to wrong results
+    joined: bool = False  # whether the coordinates are one array instead of one array for each dimension
+    batches: tuple[str, ...] = ()  # formats in which the library supports batch dimensions
+    dense: bool = False  # whether the library supports dense dimensions
+    values: str = ""  # accepted element types, as NumPy's characters; empty if the library itself rejects the others
+    host: bool = True  # whether the library reads only host memory
+    max_ndim: int | None = None  # largest number of dimensions, or None
 
 
 def _parse_compressed(source: str, format: str, shape: Any, data: Any, indices: Any, indptr: Any, **facts: Any) -> Any:
@@ -330,83 +304,6 @@ def _parse_onedal(obj: Any, copy: Copy) -> Any:
     return _parse_compressed("onedal", "csr", obj.shape, *sys.modules["onedal.datatypes"].from_table(obj))
 
 
-# -------------------------------------------------------------------------------------------------------- binsparse
-
-# Formats by their names in https://graphblas.org/binsparse-specification/.
-_BINSPARSE_FORMATS = {"COO": "coo", "COOR": "coo", "COOC": "coo", "CSR": "csr", "CSC": "csc"}
-_BINSPARSE = "__binsparse__"
-_DESCRIPTOR = "__binsparse_descriptor__"
-
-
-def _parse_binsparse(obj: Any, copy: Copy) -> Any:
-    """Import an object by the protocol that data-apis/array-api#840 drafts.
-
-    ``__binsparse_descriptor__`` returns the descriptor of a binsparse file as a dict. ``__binsparse__`` returns a dict
-    of arrays by their names in the specification: values, pointers_to_1, indices_0 and indices_1.
-    """
-    try:
-        descriptor = obj.__binsparse_descriptor__()
-        arrays = obj.__binsparse__()
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        raise BufferError(f"{name_of_type(type(obj))}: {_BINSPARSE} failed ({first_line(error)})") from error
-    facts = descriptor.get("binsparse") if isinstance(descriptor, dict) else None
-    if not isinstance(facts, dict):
-        raise interface_error(_DESCRIPTOR, "binsparse", facts, "a dict")
-    if not isinstance(arrays, dict):
-        raise interface_error(_BINSPARSE, "result", arrays, "a dict of arrays")
-    version, shape = facts.get("version"), facts.get("shape")
-    if not isinstance(version, str) or not version.startswith("0."):
-        raise interface_error(_DESCRIPTOR, "version", version, "'0.1'")
-    if not isinstance(shape, (list, tuple)) or any(type(length) is not int or length < 0 for length in shape):
-        raise interface_error(_DESCRIPTOR, "shape", shape, "a list of lengths")
-    if facts.get("fill") and np.any(np.asarray(arrays.get("fill_value", 1))):
-        raise Refusal(_BINSPARSE, "the fill value is not 0; accepted: 0, as in other libraries")
-    name, joined = _read_binsparse_format(facts, len(shape))
-    types = facts.get("data_types")
-
-    def part(key: str) -> Any:
-        """Return an array by its name. Its element type must be that of the descriptor, except for pointers_to_1."""
-        if key not in arrays:
-            raise interface_error(_BINSPARSE, key, None, "an array")
-        array = asarray(arrays[key])
-        kind, own = array.dtype.kind, str(array.dtype)
-        if kind in "bc":
-            own = "bint8" if kind == "b" else f"complex[float{4 * array.dtype.itemsize}]"
-        if isinstance(types, dict) and (types.get(key) or own) != own and key != "pointers_to_1":
-            raise interface_error(_DESCRIPTOR, f"data_types[{key!r}]", types[key], f"{own}, the type of the array")
-        return array
-
-    data = part("values")
-    if name != "coo":
-        return _parse_compressed(_BINSPARSE, name, shape, data, part("indices_1"), part("pointers_to_1"))
-    coords: Any = part("indices_1") if joined else tuple(part(f"indices_{k}") for k in range(len(shape)))
-    if joined and coords.ndim != 2:
-        raise interface_error(_BINSPARSE, "indices_1", coords.shape, "an array of (dimension, element)")
-    return _parse_coords(_BINSPARSE, shape, data, coords)
-
-
-def _read_binsparse_format(facts: dict[str, Any], ndim: int) -> tuple[str, bool]:
-    """Return the format that a descriptor names or describes by levels, and whether one array has all coordinates."""
-    name = facts.get("format")
-    if isinstance(name, str) and name in _BINSPARSE_FORMATS:
-        return _BINSPARSE_FORMATS[name], False
-    custom = name.get("custom") if isinstance(name, dict) else None
-    levels, level = [], custom
-    while isinstance(level, dict) and isinstance(level.get("level"), dict):
-        level = level["level"]
-        levels.append((level.get("level_desc", level.get("level_kind")), level.get("rank", 1)))
-    straight = list(range(ndim))
-    transpose = custom.get("transpose", straight) if isinstance(custom, dict) else None
-    if levels == [("dense", 1), ("sparse", 1), ("element", 1)] and ndim == 2 and transpose in ([0, 1], [1, 0]):
-        return "csr" if transpose == straight else "csc", False
-    if levels == [("sparse", ndim), ("element", 1)] and transpose == straight:
-        return "coo", True
-    accepted = f"{', '.join(map(repr, _BINSPARSE_FORMATS))}, and their custom levels"
-    raise interface_error(_DESCRIPTOR, "format", name, accepted)
-
-
 # ------------------------------------------------------------------------------------------------------------ table
 
 _WIDE = ("int64",)
@@ -467,7 +364,6 @@ LIBRARIES = {
         joined=True,
     ),
     "onedal": SparseLibrary(_parse_onedal),
-    "binsparse": SparseLibrary(_parse_binsparse),
 }
 
 # Libraries to which sparse arrays are exported.

@@ -1,4 +1,4 @@
-"""Pickles, copies, tokens and sizes of SparseArrays.
+"""Pickles of SparseArrays.
 
 A pickle contains ``arrayhub._unpickle_sparse(state)``. ``state`` is a dict with the format, the shape and the parts.
 Each part is a USMArray, whose ``__reduce__`` passes the bytes out of band in protocol 5, and applies the setting of
@@ -13,28 +13,17 @@ from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_shapes
 from arrayhub.sparse.validation import PADDED, parts_of
 from arrayhub.transport.codec import restore_state, state_error
-from arrayhub.transport.tokens import token as array_token
 
 
 def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return the function and the argument that restore an array, for ``SparseArray.__reduce__``."""
-    return _unpickle_sparse, (_state(x),)
-
-
-def _state(x: SparseArray) -> dict[str, Any]:
     facts = {"blocksize": x.blocksize, "batch_ndim": x.batch_ndim, "padded": bool(x._state & PADDED)}
     stated = {name: fact for name, fact in facts.items() if fact}
-    return {"format": x.format, "shape": x.shape, **parts_of(x), **stated}
+    return _unpickle_sparse, ({"format": x.format, "shape": x.shape, **parts_of(x), **stated},)
 
 
 def _unpickle_sparse(state: Any) -> SparseArray:
-    """Restore the array of a pickle. Indices are validated on first use, as after an import.
-
-    Raises
-    ------
-    pickle.UnpicklingError
-        The parts are inconsistent.
-    """
+    """Restore the array of a pickle, or raise UnpicklingError. Indices are validated on first use."""
     return restore_state(_build_array, state, "SparseArray")
 
 
@@ -59,15 +48,3 @@ def _build_array(found: Any) -> SparseArray:
     if state.pop("padded", False):
         state["state"] = PADDED
     return check_shapes("pickle", SparseArray(name, shape, **state))
-
-
-def token(x: SparseArray) -> tuple[Any, ...]:
-    """Return the token for ``SparseArray.__dask_tokenize__``."""
-    parts = []
-    for name, value in sorted(_state(x).items()):
-        if isinstance(value, USMArray):
-            value = array_token(value)
-        elif name == "coords":
-            value = tuple(map(array_token, value))
-        parts.append((name, value))
-    return ("arrayhub.SparseArray", tuple(parts))

@@ -33,12 +33,8 @@ def picture_of(x: Any) -> TextPicture:
 
 def _draw_grid(coords: Any, lengths: tuple[int, ...]) -> list[str]:
     """Return the lines of a grid of at most 32 by 32 cells, from the number of stored values in each cell."""
-    sides = [min(length, MOST_CELLS) for length in lengths]
-    counts = np.zeros(sides, np.int64)
-    place = tuple(
-        (array.astype(np.float64) * cells / length).astype(np.int64).clip(0, cells - 1)
-        for array, cells, length in zip(coords, sides, lengths, strict=True)
-    )
-    np.add.at(counts, place, 1)
-    shades = -(-counts * (len(_SHADES) - 1) // max(int(counts.max()), 1))  # rounded up
+    sides: Any = [min(length, MOST_CELLS) for length in lengths]
+    rows, columns = coords
+    counts, _, _ = np.histogram2d(rows, columns, sides, [[0, length] for length in lengths])
+    shades = np.ceil(counts * (len(_SHADES) - 1) / max(counts.max(), 1)).astype(int)
     return list(map(" ".join, _SHADES[shades]))

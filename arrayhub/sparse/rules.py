@@ -21,13 +21,8 @@ _COUNTS = "the batches have different numbers of stored values"
 def conform(x: Any, library: str, copy: bool | None) -> Any:
     """Return `x` itself if a library accepts it, else an array in which the rejected parts are converted.
 
-    Raises
-    ------
-    BufferError
-        The library does not support the format, or a conversion is required and `copy` is not true. The message names
-        the call to make instead.
-    InterfaceError
-        An index or a pointer is invalid.
+    Raise Refusal if the library does not support the format, or a conversion is required and `copy` is not true, and
+    InterfaceError if an index or a pointer is invalid.
     """
     rules = RULES[library]
     if x._state & rules.bit:

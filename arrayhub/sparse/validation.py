@@ -40,10 +40,7 @@ def parts_of(x: SparseParts) -> dict[str, Any]:
 def validate(x: SparseParts) -> None:
     """Validate the indices of an array once. Indices that the host cannot read are not validated.
 
-    Raises
-    ------
-    InterfaceError
-        An index or a pointer is invalid. The message names the element.
+    Raise InterfaceError, which names the element, if an index or a pointer is invalid.
     """
     state = x._state
     if state & CHECKED or not is_on_host(x):

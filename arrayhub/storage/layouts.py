@@ -37,39 +37,31 @@ class Preset:
     alignment: int
 
 
-@dataclass(frozen=True, slots=True)
-class ByMeaning:
-    """Layout rule that assigns the largest strides to data dimensions, followed by I, J and K in the order `base`."""
+def _by_meaning(base: Sequence[int]) -> LayoutRule:
+    """Return a rule: data dimensions have the largest strides, followed by I, J and K in the order `base`."""
 
-    base: tuple[int, ...]
+    def rule(dimensions: tuple[str, ...]) -> tuple[int, ...]:
+        order = sorted(dimensions, key=lambda name: (1, base[GRID.index(name)]) if name in GRID else (0, int(name)))
+        return tuple(map(order.index, dimensions))
 
-    def __call__(self, dimensions: tuple[str, ...]) -> tuple[int, ...]:
-        def place(name: str) -> tuple[int, int]:
-            return (1, self.base[GRID.index(name)]) if name in GRID else (0, int(name))
-
-        order = sorted(dimensions, key=place)
-        return tuple(order.index(name) for name in dimensions)
+    return rule
 
 
-@dataclass(frozen=True, slots=True)
-class OfGT4Py:
-    """Adapter for a layout rule of GT4Py, which requires dimensions in the order I, J, K, data dimensions."""
+def _of_gt4py(theirs: LayoutRule) -> LayoutRule:
+    """Return a rule of GT4Py, which requires dimensions in the order I, J, K, data dimensions, for any order."""
 
-    rule: LayoutRule
+    def rule(dimensions: tuple[str, ...]) -> tuple[int, ...]:
+        order = sorted(dimensions, key=lambda name: (0, GRID.index(name)) if name in GRID else (1, int(name)))
+        ranks = theirs(tuple(order))
+        return tuple(int(ranks[order.index(name)]) for name in dimensions)
 
-    def __call__(self, dimensions: tuple[str, ...]) -> tuple[int, ...]:
-        def place(name: str) -> tuple[int, int]:
-            return (0, GRID.index(name)) if name in GRID else (1, int(name))
-
-        in_order = sorted(dimensions, key=place)
-        ranks = self.rule(tuple(in_order))
-        return tuple(int(ranks[in_order.index(name)]) for name in dimensions)
+    return rule
 
 
 # Presets copied from GT4Py 1.1, so that their names can be used without GT4Py. Each row contains the ranks of I, J and
 # K, the alignment of rows in elements, and the names.
 _BUILT_IN = {
-    name: Preset(ByMeaning(base), alignment)
+    name: Preset(_by_meaning(base), alignment)
     for base, alignment, names in (
         ((0, 1, 2), 1, ("numpy", "debug", "gt:cpu_kfirst", "dace:cpu_kfirst", "dace:gpu_IJK")),
         ((2, 1, 0), 1, ("gt:cpu_ifirst", "dace:cpu_KJI", "dace:gpu")),
@@ -122,7 +114,7 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
                 f"layouts.register: base_layout is {show(ranks)}; accepted: the ranks 0, 1 and 2 of I, J and K in any"
                 " order, such as (2, 0, 1), or a function of the dimensions"
             )
-        _registered[name] = Preset(ByMeaning(ranks), elements)
+        _registered[name] = Preset(_by_meaning(ranks), elements)
 
 
 def layout_for(dims: Iterable[Any], /, backend: str) -> tuple[int, ...]:
@@ -184,13 +176,7 @@ def default_dimensions(nd: int) -> tuple[str, ...]:
 
 
 def find(backend: str) -> Preset:
-    """Return the preset of a backend. GT4Py is imported only if the name is unknown without it.
-
-    Raises
-    ------
-    ValueError
-        The backend is not registered.
-    """
+    """Return the preset of a backend, or raise ValueError. GT4Py is imported only if the name is unknown without it."""
     found = None
     if isinstance(backend, str):
         found = source(backend)
@@ -201,7 +187,7 @@ def find(backend: str) -> Preset:
             f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}. Register it with"
             " arrayhub.storage.layouts.register(name, base_layout)"
         )
-    return found if isinstance(found, Preset) else Preset(OfGT4Py(found["layout_map"]), found["alignment"])
+    return found if isinstance(found, Preset) else Preset(_of_gt4py(found["layout_map"]), found["alignment"])
 
 
 def source(backend: str) -> Any:

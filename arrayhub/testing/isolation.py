@@ -15,16 +15,15 @@ from functools import reduce
 from typing import Any, TextIO
 
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report
-from arrayhub.testing.rules import run_all
-from arrayhub.testing.samples import DTYPES, LAYOUTS, choose_names, has_layout, name_of_dtype
+from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report, Rule
+from arrayhub.testing.rules import run_cells
+from arrayhub.testing.samples import DTYPES, LAYOUTS, choose_names, combine, name_of_dtype
 
-_WARM = 4  # index of the answer after which `gc.freeze` is called; by then, the library's modules have been imported
-ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print to the same stream
+_WARM = 2  # index of the cell after which `gc.freeze` is called; by then, the library's modules have been imported
 
-# Arguments of `run_all` after the tested function: element types, layouts, index of the first cell, and the pairs of
+# Arguments of `run_cells` after the tested function: element types, layouts, index of the first cell, and the pairs of
 # rule and layout whose test has ended a process.
-Task = tuple[tuple[str, ...], tuple[str, ...], int, list[list[str]]]
+Task = tuple[tuple[str, ...], tuple[str, ...], int, list[tuple[str, str]]]
 
 
 def report_of(
@@ -32,7 +31,7 @@ def report_of(
     function: Callable[[Any], Any],
     dtypes: Iterable[Any] | None,
     layouts: Iterable[str] | None,
-    rules: Iterable[tuple[Any, Any]],
+    rules: Iterable[tuple[Rule, Any]],
 ) -> Report:
     """Return the report of `check_producer` or `check_consumer`. `kind` is ``"producer"`` or ``"consumer"``."""
     if not callable(function):
@@ -41,13 +40,14 @@ def report_of(
     chosen_layouts = choose_names(layouts, LAYOUTS, f"check_{kind}: layouts")
     module = getattr(function, "__module__", None) or "?"
     name = f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-    if not any(has_layout(dtype, layout) for dtype in chosen_dtypes for layout in chosen_layouts):
+    if not combine(chosen_dtypes, chosen_layouts):
         raise ValueError(
             f"check_{kind}: layouts is {', '.join(map(repr, chosen_layouts))}, and elements of"
             f" {', '.join(chosen_dtypes)} do not have such a layout; accepted: other layouts, such as 'C'"
         )
-    cells = _failed_if_untested(kind, cells_of(kind, function, chosen_dtypes, chosen_layouts))
-    return Report(f"{kind} {name}", [rule for rule, _ in rules], cells)
+    names = [rule for rule, _ in rules]
+    cells = _failed_if_untested(kind, _run_all(kind, function, names, chosen_dtypes, chosen_layouts))
+    return Report(f"{kind} {name}", names, cells)
 
 
 def _failed_if_untested(kind: str, cells: list[Any]) -> list[Any]:
@@ -66,34 +66,32 @@ def _failed_if_untested(kind: str, cells: list[Any]) -> list[Any]:
     ]
 
 
-def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...], layouts: tuple[str, ...]) -> list[Any]:
+def _run_all(
+    kind: str, function: Callable[[Any], Any], rules: list[Rule], dtypes: tuple[str, ...], layouts: tuple[str, ...]
+) -> list[Any]:
     """Return all cells of a check. If a test ends the process, continue with the next cell in a new process.
 
     The rule of that test is then not tested with further element types in the same layout.
     """
     path = _path_of(function)
+    names = [(rule.name, dtype, layout) for dtype, layout in combine(dtypes, layouts) for rule in rules]
     cells: list[Any] = []
-    fatal: list[list[str]] = []
-    while True:
-        task = (dtypes, layouts, len(cells), fatal)
-        answers = _run_spawned(kind, path, task) if path else _run_forked(kind, function, task)
-        name: list[str] | None = None
-        for answer in answers:
-            match answer:
-                case {"end": True}:
-                    return cells
-                case {"error": text}:
-                    raise RuntimeError(f"arrayhub.testing: {text}")
-                case {"cell": cell}:
-                    cells.append(cell)
-                    name = None
-                case {"name": found}:
-                    name = found
-                case {"ended": words}:
-                    if name is None:
-                        raise RuntimeError(f"arrayhub.testing: the process {words} while no test was running")
-                    cells.append([*name, FAILED, f"the process {words}"])
-                    fatal.append([name[0], name[2]])
+    fatal: list[tuple[str, str]] = []
+    while len(cells) < len(names):
+        has_started = False
+        for answer in _run(kind, path, function, (dtypes, layouts, len(cells), fatal)):
+            if "error" in answer:
+                raise RuntimeError(f"arrayhub.testing: {answer['error']}")
+            if "verdict" in answer:
+                cells.append([*names[len(cells)], *answer["verdict"]])
+            elif "ended" in answer and len(cells) < len(names):
+                if not has_started:
+                    raise RuntimeError(f"arrayhub.testing: the process {answer['ended']} while no test was running")
+                rule, dtype, layout = names[len(cells)]
+                cells.append([rule, dtype, layout, FAILED, f"the process {answer['ended']}"])
+                fatal.append((rule, layout))
+            has_started = True
+    return cells
 
 
 def _path_of(function: Any) -> str | None:
@@ -114,67 +112,57 @@ def resolve(path: str) -> Any:
     return reduce(getattr, name.split("."), importlib.import_module(module))
 
 
-def _run_spawned(kind: str, path: str, task: Task) -> Iterator[dict[str, Any]]:
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-    command = [sys.executable, "-m", "arrayhub.testing.isolation", kind, path, json.dumps(task)]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        yield from _read(process.stdout)
-        code = process.wait()
-    yield {"ended": _words_of_end(code)}
-
-
-def _run_forked(kind: str, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
-    if not hasattr(os, "fork"):
+def _run(kind: str, path: str | None, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
+    """Run the tests in a child process, and yield its answers, which are lines of JSON in a pipe, and its end."""
+    if path is None and not hasattr(os, "fork"):
         raise OSError(f"arrayhub.testing: {function!r} requires fork; accepted here: a function of a module")
     reading, writing = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.close(reading)
-        code = 1
-        try:
-            with open(writing, "w") as stream:
-                _serve(kind, function, task, stream)
-            code = 0
-        finally:
-            os._exit(code)
+    if path is not None:
+        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+        command = [sys.executable, "-m", "arrayhub.testing.isolation", str(writing), kind, path, json.dumps(task)]
+        silent = subprocess.DEVNULL
+        process = subprocess.Popen(command, env=environ, pass_fds=(writing,), stdout=silent, stderr=silent)
+        wait: Callable[[], int] = process.wait
+    else:
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            code = 1
+            try:
+                with open(writing, "w") as stream:
+                    _serve(kind, function, task, stream)
+                code = 0
+            finally:
+                os._exit(code)
+
+        def wait() -> int:
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
     os.close(writing)
-    with open(reading, "rb") as stream:
-        yield from _read(stream)
-    _, status = os.waitpid(process, 0)
-    yield {"ended": _words_of_end(os.waitstatus_to_exitcode(status))}
-
-
-def _words_of_end(code: int) -> str:
-    return f"ended by signal {-code}" if code < 0 else f"ended with exit status {code}"
-
-
-def _read(stream: Any) -> Iterator[dict[str, Any]]:
-    for line in stream:
-        text = line.decode(errors="replace")
-        if text.startswith(ANSWER):
-            yield json.loads(text[len(ANSWER) :])
+    with open(reading) as answers:
+        yield from map(json.loads, answers)
+    code = wait()
+    yield {"ended": f"ended by signal {-code}" if code < 0 else f"ended with exit status {code}"}
 
 
 def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO) -> None:
-    """Run the tests. Write the name of each cell before its test, the result after the test, and an end mark."""
+    """Run the tests. Write a line at the start, and the verdict of each cell."""
     rules = importlib.import_module(f"arrayhub.testing.{kind}").RULES
-    for number, answer in enumerate(run_all(rules, function, *task)):
-        _send(stream, answer)
+    _send(stream, {"started": True})
+    for number, verdict in enumerate(run_cells(rules, function, *task)):
+        _send(stream, {"verdict": verdict})
         if number == _WARM:  # exclude the library's modules from the garbage collections of each cell
             gc.collect()
             gc.freeze()
-    _send(stream, {"end": True})
 
 
 def _send(stream: TextIO, answer: dict[str, Any]) -> None:
-    stream.write(f"\n{ANSWER}{json.dumps(answer)}\n")
+    stream.write(json.dumps(answer) + "\n")
     stream.flush()
 
 
-def _main(kind: str, path: str, task: str) -> None:
-    with os.fdopen(os.dup(1), "w") as stream:
-        os.dup2(2, 1)  # redirect the output of libraries to stderr
+def _main(writing: str, kind: str, path: str, task: str) -> None:
+    with open(int(writing), "w") as stream:
         try:
             function = resolve(path)
         except PASSES_ON:

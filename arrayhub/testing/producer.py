@@ -160,13 +160,9 @@ def _check_agreement(make: Any, dtype: str, layout: str) -> None:
         texts = check(made.obj)
     except _REFUSALS as error:
         raise Refused(words_of(error)) from error
-    if texts:
-        raise Broken(_without_numbers("; ".join(texts)))
-
-
-def _without_numbers(text: str) -> str:
-    """Replace addresses in a message by "an address", because addresses differ from run to run."""
-    return " ".join("an address" if word.rstrip(",").startswith("0x") else word for word in text.split())
+    if texts:  # without addresses, which differ from run to run
+        words = "; ".join(texts).split()
+        raise Broken(" ".join("an address" if word.rstrip(",").startswith("0x") else word for word in words))
 
 
 def _check_readonly(make: Any, dtype: str, layout: str) -> None:

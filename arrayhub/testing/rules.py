@@ -8,7 +8,7 @@ from typing import Any
 
 from arrayhub._core.errors import first_line
 from arrayhub.testing.report import FAILED, NOT_MADE, PASSED, REFUSED
-from arrayhub.testing.samples import bytes_of, has_layout, sample
+from arrayhub.testing.samples import bytes_of, combine, sample
 
 DLPACK_C = "https://dmlc.github.io/dlpack/latest/c_api.html"
 DLPACK_PYTHON = "https://dmlc.github.io/dlpack/latest/python_spec.html"
@@ -79,21 +79,18 @@ def words_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {first_line(error)}"
 
 
-def run_all(
+def run_cells(
     rules: Any,
     function: Any,
     dtypes: tuple[str, ...],
     layouts: tuple[str, ...],
     first: int,
     fatal: list[list[str]],
-) -> Iterator[dict[str, Any]]:
-    """Test the cells from index `first` on. Yield the name of each cell before its test, and the result after it."""
-    cells_of_types = [(dtype, layout) for dtype in dtypes for layout in layouts if has_layout(dtype, layout)]
-    cells = [(rule, check, dtype, layout) for dtype, layout in cells_of_types for rule, check in rules]
+) -> Iterator[tuple[str, str]]:
+    """Test the cells from index `first` on. Yield the verdict and the reason for each cell."""
+    cells = [(rule, check, dtype, layout) for dtype, layout in combine(dtypes, layouts) for rule, check in rules]
     for rule, check, dtype, layout in cells[first:]:
-        yield {"name": [rule.name, dtype, layout]}
-        if [rule.name, layout] in fatal:
-            verdict = NOT_MADE, "not tried, because the process ended for another element type"
+        if (rule.name, layout) in map(tuple, fatal):
+            yield NOT_MADE, "not tried, because the process ended for another element type"
         else:
-            verdict = judge_rule(check, function, dtype, layout)
-        yield {"cell": [rule.name, dtype, layout, *verdict]}
+            yield judge_rule(check, function, dtype, layout)

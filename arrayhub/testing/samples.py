@@ -31,22 +31,10 @@ LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
 def choose_names(
     values: Any, known: Iterable[str], argument: str, name_of: Callable[[Any], str | None] = lambda value: None
 ) -> tuple[str, ...]:
-    """Return validated names of element types or layouts.
+    """Return validated names of element types or layouts, or all `known` names if `values` is None.
 
-    Parameters
-    ----------
-    values : iterable of names, a name or None
-        None selects all of `known`.
-    known : iterable of str
-    argument : str
-        Function and parameter, for error messages.
-    name_of : callable, optional
-        Returns the name of a value that is not in `known`, or None.
-
-    Raises
-    ------
-    ValueError
-        `values` is empty or has an unknown name.
+    `name_of` returns the name of a value that is not in `known`, or None. Raise ValueError, whose message begins with
+    `argument`, if `values` is empty or has an unknown name.
     """
     if values is None:
         return tuple(known)
@@ -115,12 +103,10 @@ def _values(size: int, dtype: np.dtype[Any]) -> Any:
     return count.astype(dtype)
 
 
-def has_layout(dtype: str, layout: str) -> bool:
-    """Return whether arrays of the element type can have the layout.
-
-    Elements of one byte and byte strings cannot be unaligned.
-    """
-    return layout != "unaligned" or dtype not in ("bool", "int8", "uint8", "S5")
+def combine(dtypes: Iterable[str], layouts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return each pair of element type and layout. Elements of one byte and byte strings cannot be unaligned."""
+    small = ("bool", "int8", "uint8", "S5")
+    return [(dtype, layout) for dtype in dtypes for layout in layouts if layout != "unaligned" or dtype not in small]
 
 
 def bytes_of(array: Any) -> bytes:

@@ -39,13 +39,7 @@ def state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
 
 
 def restore_state(build: Callable[[Any], _Array], state: Any, name: str) -> _Array:
-    """Return ``build(state)``. Errors other than UnpicklingError become an UnpicklingError that names the class `name`.
-
-    Raises
-    ------
-    pickle.UnpicklingError
-        `build` failed.
-    """
+    """Return ``build(state)``. Other errors become an UnpicklingError that names the class `name`."""
     try:
         return build(state)
     except (*PASSES_ON, pickle.UnpicklingError):
@@ -69,10 +63,7 @@ def _byte_order_of(dtype: np.dtype[Any]) -> str:
 def decode(element: object) -> np.dtype[Any]:
     """Decode a NumPy dtype that `encode` has encoded.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The value is invalid, or is a dtype of Python objects or of sub-arrays.
+    Raise UnpicklingError if the value is invalid, or is a dtype of Python objects or of sub-arrays.
     """
     if isinstance(element, np.dtype):
         try:

@@ -85,10 +85,7 @@ def serialize(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
 def deserialize(header: dict[str, Any], frames: list[Any]) -> Any:
     """Return the array of a header and its frames.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The frames are invalid, or have an unknown version.
+    Raise UnpicklingError if the frames are invalid, or have an unknown version.
     """
     from distributed.protocol.serialize import pickle_loads
 

@@ -160,12 +160,7 @@ _FAILURES = (ImportError, OSError, RuntimeError, ValueError, BufferError)
 def copy_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
     """Return an array in device memory as a host view, or as a host copy if the host cannot read the memory.
 
-    Also return the device to record, or None.
-
-    Raises
-    ------
-    pickle.PicklingError
-        The policy forbids the copy, or the memory cannot be copied.
+    Also return the device to record, or None. Raise PicklingError if the policy forbids the copy, or if it fails.
     """
     policy = _read_setting("device", pickle.PicklingError)
     readable = is_host_readable(array)
@@ -195,10 +190,8 @@ def copy_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
 def restore(array: USMArray, place: object) -> USMArray:
     """Return a received host array, or a copy on the recorded device if the policy restores devices.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The recorded device is invalid or does not exist here, or the environment variable of the policy is invalid.
+    Raise UnpicklingError if the recorded device is invalid or does not exist here, or if the environment variable is
+    invalid.
     """
     kind, number = _check_place(place)
     if _read_setting("arrive", pickle.UnpicklingError) == "host":

@@ -257,10 +257,7 @@ def _make_handle(description: Description, entry: Entry | None) -> IpcHandle:
 def _ipc_handle(description: object) -> IpcHandle:
     """Restore a handle from its pickled state. The owner validates the handle when a process opens it.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The values do not describe a handle of this version.
+    Raise UnpicklingError if the values do not describe a handle of this version.
     """
     forms = (int, str, int, str, bytes, str, str, str, tuple)
     if type(description) is not tuple or tuple(map(type, description)) != forms or len(description[4]) != IDENTIFIER:

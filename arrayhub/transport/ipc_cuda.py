@@ -95,9 +95,6 @@ class _Mapped:
 def bytes_of(borrow: Borrow, stream: Any, writable: bool) -> USMArray:
     """Return the bytes of the owner's allocation. Work on `stream` waits for the owner's stream.
 
-    Raises
-    ------
-    BufferError
-        The driver cannot import the memory, or this process does not see the device.
+    Raise BufferError if the driver cannot import the memory, or if this process does not see the device.
     """
     return asarray(_Mapped(borrow, stream, writable))

@@ -164,10 +164,7 @@ class Server:
     def _admit(self, connection: socket.socket) -> tuple[Entry, Any]:
         """Read a request, and register the borrower. Return the entry and its memory.
 
-        Raises
-        ------
-        ConnectionRefusedError
-            The request is refused. The error text contains the reason.
+        Raise ConnectionRefusedError with the reason if the request is refused.
         """
         request = connection.recv(IDENTIFIER + _DIGEST + 1)
         process, user = peer_of(connection)
@@ -244,13 +241,7 @@ class Borrow:
     """Connection to the owner, which is closed at the end of the borrow."""
 
     def __init__(self, name: str, request: bytes) -> None:
-        """Connect to a server and send a request.
-
-        Raises
-        ------
-        ConnectionRefusedError
-            The owner does not exist, or refuses the request. The error text contains the reason.
-        """
+        """Connect to a server and send a request. Raise ConnectionRefusedError with the reason if that fails."""
         self._connection = _new_socket()
         _borrows.add(self)
         try:

@@ -1,20 +1,11 @@
 """Functions of this folder that lower layers and the class USMArray call through `_core/hooks`."""
 
-from typing import Any
-
 from arrayhub import transfer
 from arrayhub.array.usm_array import USMArray
 from arrayhub.transfer.host_copies import with_padding
 from arrayhub.transport.pickles import reduce, register_reduction
 
-__all__ = ["padded_copy", "reduce", "register_reduction", "token"]
-
-
-def token(array: USMArray) -> Any:
-    """Return the token of an array for dask. Pickling does not import the module, whose hashlib takes 5 MB."""
-    from arrayhub.transport import tokens
-
-    return tokens.token(array)
+__all__ = ["padded_copy", "reduce", "register_reduction"]
 
 
 def padded_copy(array: USMArray, boundary: int) -> USMArray:

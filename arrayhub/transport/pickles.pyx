@@ -95,10 +95,7 @@ cdef char[16] _NOTHING
 def reduce(Descriptor array, int protocol):
     """Return the function and the arguments that restore an array, for ``USMArray.__reduce_ex__``.
 
-    Raises
-    ------
-    pickle.PicklingError
-        The array is in device memory, and the setting of `arrayhub.transport.pickling` forbids a copy.
+    Raise PicklingError for device memory, if the setting of `arrayhub.transport.pickling` forbids a copy.
     """
     cdef MappedArray mapped
     if is_done(&_registered) and is_mapped(array):
@@ -125,7 +122,6 @@ cdef object reduce_elements(Descriptor array, int protocol):
     place = None
     if array.device_.device_type != kDLCPU:
         sent, place = device_placement.copy_to_host(array)
-    sent = without_unused_bits(sent)
     footprint(sent, &span)
     if span.levels:
         sent = gather(sent, _compact)
@@ -174,23 +170,6 @@ def reduce_location(MappedArray mapped):
     return _unpickle, ((*state[:3], state[3] + offset, *state[4:]), location)
 
 
-def without_unused_bits(Descriptor array):
-    """Return `array` if the unused bits in the last byte of its packed elements are 0, else a copy in which they are 0."""
-    cdef int used
-    if not array.flags_ & PACKED or array.nbytes == 0:
-        return array
-    used = dtypes.bits_of(array.dl_dtype_) * (size_of(array) % 8) % 8
-    if used == 0 or (<unsigned char> array.data_[array.nbytes - 1]) >> used == 0:
-        return array
-
-    def clear_unused_bits(Descriptor pieces):
-        cdef Descriptor fresh = host_copy(pieces, "C")
-        fresh.data_[array.nbytes - 1] &= (1 << used) - 1
-        return fresh
-
-    return gather(array, clear_unused_bits)
-
-
 cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:
     """Measure the bytes from the lowest to the highest element, gaps included."""
     cdef Py_ssize_t low, high
@@ -226,13 +205,6 @@ cdef int exact_bit(Descriptor a) noexcept:
 
 cdef int access_of(Descriptor a) noexcept:
     return IS_READWRITE if a.flags_ & WRITEABLE else IS_IMMUTABLE if a.flags_ & IMMUTABLE else IS_READONLY
-
-
-def identity(Descriptor array):
-    """Return shape, strides, element type and labels of an array, but neither elements nor address nor access."""
-    cdef Footprint span
-    footprint(array, &span)
-    return shape_tuple(array), strides_of(array, &span), repr(element_of(array)), labels_in_state(array)
 
 
 cdef object strides_of(Descriptor a, const Footprint* span):
@@ -302,10 +274,7 @@ cdef object new_flat_view(Descriptor a, const Footprint* span):
 def _unpickle(state, data, inode=None):
     """Restore the array of a pickle. Validate all parts, because a pickle may contain any values.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The format is unknown, the parts are inconsistent, or the requested device is missing.
+    Raise UnpicklingError if the format is unknown, the parts are inconsistent, or the requested device is missing.
     """
     if state is None and type(data) is USMArray:
         return data
@@ -338,10 +307,7 @@ def state_in_place(Descriptor a):
 def in_place(state, Descriptor memory):
     """Return the array that a state describes in `memory`, without a copy. `memory` may be on any device.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The parts of the state are inconsistent, or the elements exceed `memory`.
+    Raise UnpicklingError if the parts of the state are inconsistent, or if the elements exceed `memory`.
     """
     check_state(state)
     cdef Descriptor a = place_inside(state, memory)

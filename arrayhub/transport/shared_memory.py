@@ -67,10 +67,7 @@ class Passed:
 def map_segment(sent: Any, writable: bool) -> npt.NDArray[np.uint8]:
     """Map the shared memory whose descriptor multiprocessing has passed, and return its bytes.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The sender has ended, or a process has already received this message.
+    Raise UnpicklingError if the sender has ended, or a process has already received this message.
     """
     try:
         return np.asarray(received_segment([sent.detach()], writable))
@@ -178,10 +175,7 @@ def _find_mapping(address: int, nbytes: int) -> tuple[int, str, int, int, str] |
 def map_file(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
     """Map the part of a file that a received name specifies.
 
-    Raises
-    ------
-    pickle.UnpicklingError
-        The file does not exist, a different file has the same name, or the value is not a name.
+    Raise UnpicklingError if the file does not exist, a different file has the same name, or the value is not a name.
     """
     if [type(part) for part in data] != [str, int, int, int, int, bool]:
         raise pickle.UnpicklingError(

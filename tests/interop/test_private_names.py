@@ -123,12 +123,6 @@ OTHER_WAYS = {
         assert shared.to_pylist() == [0, 1, 2, 3, 4] and shared.buffers()[1].address == x.ptr
         assert arrayhub.as_arrow([[1, 2], [3]], copy=True).to_pylist() == [[1, 2], [3]]
     """,
-    "dask: hash_buffer_hex": """
-        import dask.base, dask.hashing
-        x, y = arrayhub.asarray(np.arange(5.0)), arrayhub.asarray(np.arange(5.0))
-        del dask.hashing.hash_buffer_hex
-        assert dask.base.tokenize(x) == dask.base.tokenize(y) != dask.base.tokenize(arrayhub.asarray(np.ones(5)))
-    """,
     "distributed: pickle_dumps": """
         from distributed.protocol import deserialize, serialize
         arrayhub.transport.register_dask()

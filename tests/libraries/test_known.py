@@ -12,7 +12,6 @@ from arrayhub.array import casting
 
 OF_LIBRARIES = ("torch", "jax", "cupy", "dpctl", "pyarrow")
 OTHERS = (
-    "capi.python_request",
     "inspection",
     "nested",
     "storage",

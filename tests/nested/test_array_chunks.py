@@ -146,8 +146,6 @@ def test_pickles_and_copies_keep_chunks(column):
         assert len(y.chunks) == len(x.chunks) and y.to_list() == x.to_list() and y.type == x.type
         assert ah.as_arrow(y).type == column.type
     assert copy.copy(x) is x
-    assert x.__dask_tokenize__() == pickle.loads(data, buffers=buffers).__dask_tokenize__()
-    assert x.__dask_tokenize__() != x[1:].__dask_tokenize__()
     assert nbytes(x) == sum(map(nbytes, x.chunks)) <= x.__sizeof__()
 
 

@@ -17,22 +17,3 @@ def addresses(x):
     """Return the addresses of the arrays that a SparseArray consists of."""
     parts = (x.data, *x.coords) if x.format == "coo" else (x.data, x.indices, x.indptr)
     return [part.ptr for part in parts]
-
-
-class Binsparse:
-    """Object that has only the methods of the binsparse protocol, with the arrays of a SparseArray."""
-
-    def __init__(self, x):
-        structure = (
-            dict(zip(("indices_0", "indices_1"), x.coords, strict=True))
-            if x.format == "coo"
-            else {"indices_1": x.indices, "pointers_to_1": x.indptr}
-        )
-        self.x, self.arrays = x, {"values": x.data, **structure}
-
-    def __binsparse_descriptor__(self):
-        facts = {"version": "0.1", "format": self.x.format.upper(), "shape": list(self.x.shape)}
-        return {"binsparse": {**facts, "number_of_stored_values": self.x.nnz}}
-
-    def __binsparse__(self):
-        return self.arrays

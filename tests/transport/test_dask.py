@@ -42,50 +42,6 @@ def test_tokens_are_equal_for_equal_arrays(name):
     assert tokenize(asarray(SOURCES[name]())) == tokenize(asarray(SOURCES[name]()))
 
 
-@pytest.mark.parametrize("char", "gG")
-def test_tokens_ignore_padding_of_long_double(char):
-    """Tokens ignore the padding of a long double on x86, which may differ between equal arrays."""
-    tokens = set()
-    for filler in (0, 255):
-        memory = np.full(np.dtype(char).itemsize * 6, filler, "u1")
-        a = memory.view(char).reshape(2, 3)
-        a[...] = np.arange(6).reshape(2, 3)
-        tokens |= {tokenize(asarray(a)), tokenize(asarray(a + 1))}
-    assert len(tokens) == 2
-
-
-PADDED_TYPES = {
-    "aligned": np.dtype([("a", "i2"), ("b", ">f8"), ("c", "S3")], align=True),
-    "nested": np.dtype([("a", "u1"), ("b", np.dtype([("c", "i4"), ("d", "u1")], align=True), (2,))], align=True),
-    "offsets": np.dtype({"names": ["a"], "formats": ["i2"], "offsets": [3], "itemsize": 11}),
-    "long double": np.dtype([("a", "u1"), ("b", "G", 2), ("c", "g")]),
-}
-
-
-def leaves(a):
-    """Return views of all fields that are not records, at any depth."""
-    return [a] if a.dtype.names is None else [leaf for name in a.dtype.names for leaf in leaves(a[name])]
-
-
-@pytest.mark.parametrize("name", PADDED_TYPES)
-def test_tokens_ignore_padding_of_records(name):
-    dtype = PADDED_TYPES[name]
-    tokens = []
-    for filler in (0, 255, 7):
-        a = np.full(dtype.itemsize * 12, filler, "u1").view(dtype)
-        numbers = (np.arange(12) % 3).astype("f4")
-        for leaf in leaves(a):
-            leaf[...] = numbers.reshape(12, *[1] * (leaf.ndim - 1)).astype(leaf.dtype)
-        b = np.frombuffer(bytearray(a.tobytes()), dtype)
-        b[dtype.names[0]][7] += 1
-        tokens.append(
-            [tokenize(asarray(x)) for x in (a, b, a.reshape(3, 4), a.reshape(3, 4).T, a[::2], b[::-1], b[1::3])]
-        )
-    assert tokens[0] == tokens[1] == tokens[2]
-    assert len(set(tokens[0])) == len(tokens[0])
-    assert tokenize(asarray(a).with_dims("I")) not in (tokens[0][0], tokenize(asarray(a).with_dims("J")))
-
-
 def test_tokens_differ_between_types_of_ml_dtypes():
     import ml_dtypes
 
@@ -94,28 +50,6 @@ def test_tokens_differ_between_types_of_ml_dtypes():
     tokens = [tokenize(asarray(np.ones(20, t))) for t in types]
     assert tokens == [tokenize(asarray(np.ones(20, t))) for t in types]
     assert len(set(tokens)) == len(types)
-
-
-@pytest.mark.parametrize("n", [1, 5, 4001])
-def test_tokens_and_pickles_ignore_unused_bits(n):
-    """Tokens and pickles ignore the unused bits that the last byte of packed elements may have."""
-    import pickle
-
-    import joblib
-    from dlpack_by_hand import Handmade
-
-    def packed(last):
-        memory = np.full((n + 1) // 2, 0x21, "u1")
-        memory[-1] = last
-        return arrayhub.from_dlpack(Handmade(memory=memory, shape=(n,), dtype=(0, 4, 1)))
-
-    same = [packed(0x05), packed(0xF5)]
-    other = packed(0x06)
-    for key in (tokenize, joblib.hash, pickle.dumps):
-        assert key(same[0]) == key(same[1]) != key(other), key
-    stream = pickle.dumps(same[1])
-    assert bytes(np.asarray(arrayhub.transfer.host_copies.emit_reach(same[1])))[-1] == 0xF5, "the array was modified"
-    assert tokenize(pickle.loads(stream)) == tokenize(same[0])
 
 
 def test_broadcast_elements_are_hashed_once():
@@ -171,7 +105,7 @@ def test_device_memory_has_a_new_token_on_each_call():
     assert tokenize(x) != tokenize(x)
     with (
         dask.config.set({"tokenize.ensure-deterministic": True}),
-        pytest.raises(dask.tokenize.TokenizationError, match="to_host"),
+        pytest.raises(dask.tokenize.TokenizationError, match="deterministically"),
     ):
         tokenize(x)
 
@@ -180,7 +114,7 @@ def test_device_memory_has_a_new_token_on_each_call():
 def test_deterministic_token_of_device_memory_raises(wrap):
     """The argument of `tokenize` takes precedence over dask's configuration."""
     x = tasks.make_on_device(4)
-    with pytest.raises(dask.tokenize.TokenizationError, match="to_host"):
+    with pytest.raises(dask.tokenize.TokenizationError, match="deterministically"):
         tokenize(wrap(x), ensure_deterministic=True)
     host = x.to_host()
     assert tokenize(wrap(host), ensure_deterministic=True) == tokenize(wrap(host.copy()), ensure_deterministic=True)

@@ -16,10 +16,10 @@ from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import array_or_nested
-from arrayhub.inspection.pictures.geometry import Geometry
+from arrayhub.inspection.pictures.scene import Geometry
 from arrayhub.inspection.pictures.svg import draw_svg
 from arrayhub.inspection.pictures.text import draw_text
-from arrayhub.inspection.units import of_bytes
+from arrayhub.inspection.texts import of_bytes
 from arrayhub.libraries.numpy import ndarray
 
 _LIMIT = 2**63
@@ -236,7 +236,8 @@ def picture_of(array: USMArray) -> Picture:
     block = array.memory
     distance = array.ptr - block.address if array.size else 0
     facts = {"dtype": name_of_elements(array), "memory": _memory_of(array), "access": array.access}
-    labels = _labels_of(array)
+    named = (("dims", array.dims), ("halo", array.halo))
+    labels = " · ".join(f"{name} {value}" for name, value in named if value is not None) or None
     itemsize = array.itemsize
     try:
         byte_strides = array.byte_strides
@@ -298,11 +299,6 @@ def _c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     for length in reversed(shape[1:]):
         steps.append(steps[-1] * max(length, 1))
     return tuple(reversed(steps))[: len(shape)]
-
-
-def _labels_of(array: USMArray) -> str | None:
-    labels = [f"{name} {value}" for name, value in (("dims", array.dims), ("halo", array.halo)) if value is not None]
-    return " · ".join(labels) or None
 
 
 def _memory_of(array: USMArray) -> str:

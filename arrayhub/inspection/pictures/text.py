@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from arrayhub.inspection.pictures.geometry import Geometry
-from arrayhub.inspection.pictures.scene import Place, Scene, index_text, scenes
+from arrayhub.inspection.pictures.scene import Geometry, Place, Scene, index_text, scenes
 
 _WIDTH = 100  # maximum characters per line
 _FEW = 16  # maximum number of elements of an abbreviated array
@@ -11,7 +10,10 @@ _FEW = 16  # maximum number of elements of an abbreviated array
 
 def draw_text(geometry: Geometry) -> str:
     """Return the drawing for ``Picture.text``."""
-    return "\n".join([*_heading(geometry), *_buffer(_scene_of(geometry)), *geometry.notes()])
+    scene = next(scenes(geometry))
+    if any(place.omitted for place in scene.places):  # a large array
+        scene = next(scenes(geometry, _FEW))
+    return "\n".join([*_heading(geometry), *_buffer(scene), *geometry.notes()])
 
 
 def tuple_text(values: tuple[int, ...]) -> str:
@@ -42,12 +44,6 @@ def _buffer_name(geometry: Geometry) -> str:
 def short(text: str) -> str:
     """Truncate a string, such as the dtype of a record, to 60 characters."""
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _scene_of(geometry: Geometry) -> Scene:
-    """Return the complete scene of a small array, or an abbreviated scene of a large array."""
-    scene = next(scenes(geometry))
-    return next(scenes(geometry, _FEW)) if any(place.omitted for place in scene.places) else scene
 
 
 def _buffer(scene: Scene) -> Iterator[str]:

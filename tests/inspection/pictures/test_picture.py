@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import arrayhub
-from arrayhub.inspection.pictures.geometry import Geometry
+from arrayhub.inspection.pictures.scene import Geometry
 
 SVG = "{http://www.w3.org/2000/svg}"
 RED = "#d1343f"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
-from sparse_arrays import FORMATS, Binsparse, matrix
+from sparse_arrays import FORMATS, matrix
 
 import arrayhub as ah
 
@@ -79,10 +79,6 @@ def _pydata_sparse(format):
     return made
 
 
-def _binsparse(format):
-    return Binsparse(ah.assparse(_scipy("int32")(format)))
-
-
 COMPRESSED = ("csr", "csc", "bsr", "bsc")
 BLOCKS = ("bsr", "bsc")
 SPARSE_PRODUCERS = [
@@ -94,7 +90,6 @@ SPARSE_PRODUCERS = [
     SparseProducer("torch, int64", _torch("int64"), (*FORMATS, "bsc"), "int64"),
     SparseProducer("jax", _jax, ("coo", "csr"), "int32", writeable=False),
     SparseProducer("pydata/sparse", _pydata_sparse, ("coo", "csr", "csc"), "int64"),
-    SparseProducer("`__binsparse__`", _binsparse, ("coo", "csr", "csc"), "int32", joined=False),
 ]
 SPARSE_CONSUMERS = ("scipy", "torch", "jax", "pydata_sparse")
 

@@ -17,13 +17,11 @@ from arrayhub.capi.header cimport (
     PyUSMArrayDataType,
     PyUSMArrayRequest,
 )
-from arrayhub.capi.table cimport add_name, error_about, import_view, match, request
 
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub.inspection.datashape import TYPENUMS, parse_pattern
 
 cdef enum:
-    MAX_TYPES = 64      # MAX_PATTERN of the parser
+    MAX_TYPES = 64      # MAX_PATTERN of the parser, inspection/datashape
     MAX_DIMS = 64
 
 cdef dict _ORDERS = {None: 0, "C": <int> C_CONTIGUOUS, "F": <int> F_CONTIGUOUS}
@@ -117,6 +115,8 @@ cdef class Request:
         cdef int k
         if not isinstance(text, str):
             raise TypeError(f"Request: type is {show(text)}; accepted: a str such as 'n * 3 * float32'")
+        from arrayhub.inspection.datashape import TYPENUMS, parse_pattern      # `import arrayhub` does not need the parser
+
         self.parsed = parsed = parse_pattern(text)
         for k, number in enumerate(parsed.elements):
             row = dtypes.by_typenum(TYPENUMS[number])
