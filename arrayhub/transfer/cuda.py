@@ -29,7 +29,6 @@ from arrayhub.runtimes.cuda import order_streams, stream_handle, waiting_stream
 from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_copies import (
-    FEW,
     GATHERED,
     MOST_SLOTS,
     ONE_PIECE,
@@ -234,7 +233,7 @@ def _upload(array, out, stream, progress):
     if out.nbytes == 0 or copy_straight(array, out, stream):
         return
     route = Route(array, out)
-    if out.flags.c_contiguous and _is_faster_reordered_on_host(array, route):
+    if out.flags.c_contiguous and _is_faster_gathered_on_host(array, route):
         _in_one_piece(array, out, ordinal, stream)
         return
     reachable = is_device_reachable(array)
@@ -303,18 +302,15 @@ def _fetch_small(route, ordinal, stream):
         return block is not None
 
 
-def _is_faster_reordered_on_host(array, route):
-    """Return whether reordering a small array on the host is faster than reordering it on the device.
+def _is_faster_gathered_on_host(array, route):
+    """Return whether the host should gather a small array with gaps in the order of the target.
 
-    This is true for elements with gaps, which the host has to gather in any case, and for few elements without gaps
-    whose dimensions are in C order, such as those of reversed arrays. The host gathers elements in another order more
-    slowly, because lines of the source may share sets of its caches.
+    Otherwise the host gathers the elements in the order of the source, and the device reorders them. If the dimensions
+    are not in C order, gathering is slower, because lines of the source may share sets of the host's caches.
     """
-    if array.nbytes > min(ONE_PIECE, pinned.bound()):
+    if route.host_runs or array.nbytes > min(ONE_PIECE, pinned.bound()):
         return False
     in_order = slowest_first(array) == [*range(array.ndim)]
-    if route.host_runs:
-        return in_order and array.size <= FEW
     return array.size <= (GATHERED if in_order else GATHERED // 4)
 
 

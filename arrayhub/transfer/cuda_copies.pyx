@@ -353,7 +353,7 @@ cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
     if same_order:
         if nbytes >= SMALL:
             return False
-    elif size_of(out) > FEW or nbytes > (PAGEABLE if out.flags_ & C_CONTIGUOUS else ONE_PIECE):
+    elif size_of(out) > FEW or nbytes > ONE_PIECE:
         return False
     driver_for(device)
     writing = copying_stream(out, stream, device)
