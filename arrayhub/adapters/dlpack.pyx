@@ -101,6 +101,7 @@ from arrayhub._core.errors import Refusal, interface_error, show
 cdef extern from *:
     PyObject* PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords) noexcept
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
+    PyObject* new_capsule "PyCapsule_New"(void* pointer, const char* name, void (*destructor)(object) noexcept) noexcept
 
 cdef const char* LEGACY = b"dltensor"
 cdef const char* LEGACY_USED = b"used_dltensor"
@@ -114,6 +115,9 @@ cdef enum:
     NO_VERSION = -1     # minor version for consumers that predate DLPack 1.0
 
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
+cdef str INSTEAD_OF_LEGACY = (
+    f"use the function for the library, such as arrayhub.as_jax(x), or pass max_version={MAX_VERSION}"
+)
 cdef tuple KEYWORDS = ("max_version",)
 cdef tuple STREAM_KEYWORDS = ("max_version", "stream")
 cdef str METHOD = "__dlpack__"
@@ -726,11 +730,10 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
 
 cdef object capsule_of(DLManagedTensorVersioned* managed):
     """Return a versioned capsule that owns a result of `new_managed`."""
-    try:
-        return PyCapsule_New(managed, VERSIONED, _versioned_destructor)
-    except BaseException:
+    cdef PyObject* capsule = new_capsule(managed, VERSIONED, _versioned_destructor)
+    if capsule == NULL:
         free_managed(managed)
-        raise
+    return take(capsule)
 
 
 cdef int order(Descriptor a, object stream) except -1:
@@ -765,17 +768,18 @@ cdef int minor_known(object max_version) except -2:
 
 
 cdef int minor_of(object major, object minor) except -2:
+    cdef int overflow = 0
+    cdef long long number
     if major != 1:
         return DLPACK_MINOR if major > 1 else NO_VERSION
-    return max(0, min(minor, DLPACK_MINOR))
+    number = PyLong_AsLongLongAndOverflow(minor, &overflow)      # -1 after an overflow in either direction
+    return DLPACK_MINOR if overflow > 0 or number > DLPACK_MINOR else <int> max(0, number)
 
 
 cdef object emit_legacy(Descriptor a, bint allow_readonly):
     """Return a legacy capsule. Reject arrays that require flags, but accept read-only memory if `allow_readonly` is True."""
     check_exportable(a)
-    check_without_flags(a, "a legacy capsule",
-                        f"use the function for the library, such as arrayhub.as_jax(x), or pass max_version={MAX_VERSION}",
-                        allow_readonly)
+    check_without_flags(a, "a legacy capsule", INSTEAD_OF_LEGACY, allow_readonly)
     cdef DLManagedTensor* managed = <DLManagedTensor*> PyMem_RawMalloc(sizeof(DLManagedTensor))
     if managed == NULL:
         raise MemoryError
@@ -783,11 +787,10 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly):
     managed.deleter = _legacy_deleter
     managed.manager_ctx = <void*> a
     Py_INCREF(a)
-    try:
-        return PyCapsule_New(managed, LEGACY, _legacy_destructor)
-    except BaseException:
-        _legacy_deleter(managed)
-        raise
+    cdef PyObject* capsule = new_capsule(managed, LEGACY, _legacy_destructor)
+    if capsule == NULL:
+        _delete_legacy(managed)
+    return take(capsule)
 
 
 # --------------------------------------------------------------------------------------------- the C exchange table

@@ -222,9 +222,9 @@ def test_elements_smaller_than_a_byte_are_packed_unless_flagged(dtype, shape, nb
     assert (out.flags, out.dl_tensor.data) == (0, memory.ctypes.data)
     padded = take(Handmade(memory=memory, shape=shape, dtype=dtype, flags=PADDED))
     assert padded.nbytes == padded.size
-    assert tensor_of(padded.__dlpack__(max_version=(1, 1))).flags == PADDED
-    assert tensor_of(padded.__dlpack__(max_version=(2, 0))).flags == PADDED
-    for known in ((1, 0), (1, -1), None):  # consumers of legacy capsules would treat the elements as packed
+    for known in ((1, 1), (1, 2**32), (1, 10**30), (2, 0), (10**30, 0)):
+        assert tensor_of(padded.__dlpack__(max_version=known)).flags == PADDED
+    for known in ((1, 0), (1, -1), (1, 1 - 2**32), (1, -(10**30)), None):  # consumers of legacy capsules would treat the elements as packed
         with pytest.raises(BufferError, match=r"padded to bytes, and .*pass max_version=\(1, "):
             padded.__dlpack__(max_version=known)
 
