@@ -562,8 +562,8 @@ cdef Library _DPNP = library("dpnp")
 cdef Library _NUMBA = library("numba")
 
 
-def array_or_nested(obj, /):
-    """Import `obj` with `asarray`, or with `asnested` if `obj` is not dense, for functions that describe arrays.
+def array_or_nested(obj, copy=False, /):
+    """Import `obj` with `asarray`, or with `asnested` if `obj` is not dense.
 
     Raises
     ------
@@ -573,11 +573,11 @@ def array_or_nested(obj, /):
     if isinstance(obj, Tree):
         return obj
     try:
-        return import_array(obj, None)
+        return import_array(obj, None) if copy is False else asarray(obj, copy=copy)
     except (BufferError, TypeError) as error:
         refusal = error
     try:
-        return hooks.nested.asnested(obj)
+        return hooks.nested.asnested(obj, copy=copy)
     except (BufferError, TypeError, ValueError):
         raise refusal from None
 

@@ -31,7 +31,6 @@ cdef class Target:
     cdef object convert_imported(self, obj, Descriptor array, str call, copy, dtype, bint labels, missing, bint move,
                                  str advice)
     cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing)
-    cdef bint _takes_model(self) except -1
     cdef str _inner(self)
     cdef bint is_of_library(self) noexcept
 

@@ -32,6 +32,7 @@ from arrayhub.array.casting import cast_checked, check_fit
 from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
 from arrayhub.convert.functions import (
+    array_or_nested,
     asarray,
     convert,
     convert_by_emit,
@@ -134,6 +135,7 @@ cdef class Target:
         if cls is None and self.model_type is not None and self.model_type.has_maker:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = found is not None and found.owner == self.library and given is obj and copy is not True
+        emit = None if self.exporter is not None else plugins.emitter_like(self.library, self.model)
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
                 if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):
@@ -144,8 +146,7 @@ cdef class Target:
                 self.library not in _CONVERTS_OWN if cls is None else issubclass(type(obj), cls)
             ):
                 made = obj
-            elif self._takes_model():
-                emit = plugins.emitter_like(self.library, self.model)
+            elif emit is not None:
                 made = convert_by_emit(given, self.library, emit, copy, dtype)
             else:
                 to = None
@@ -175,13 +176,6 @@ cdef class Target:
             except (BufferError, OverflowError, TypeError, ValueError):      # `give_as` raises the error, which names `given`
                 pass
         return give_as(given, self.exporter, copy, dtype, device, missing)
-
-    cdef bint _takes_model(self) except -1:
-        """Return whether a plug-in's function that creates the arrays has a parameter for the model."""
-        if self.exporter is not None or self.model is None:
-            return False
-        row = plugins.REGISTERED.get(self.library)
-        return row is not None and row.takes_model
 
     cdef bint is_of_library(self) noexcept:
         """Return whether the model is an array of the target's library itself."""
@@ -217,7 +211,7 @@ cdef class Target:
         array = obj if dtype is None else self._cast(obj, call, copy, dtype)
         if self.library == NESTED:
             return hooks.nested.asnested(array, copy=copy)
-        array = import_dense_or_nested(array, copy)
+        array = array_or_nested(array, copy)
         if copy is True and array is obj:
             array = asarray(array, copy=True)
         moves = copy is not False or issubclass(type(obj), VALUES)
@@ -245,7 +239,7 @@ cdef class Target:
 
     def _numbers_of(self, obj, str call, copy, dtype):
         """Import an object as a dense array without text."""
-        array = import_dense_or_nested(obj, copy)
+        array = array_or_nested(obj, copy)
         if isinstance(array, Tree) or array.dtype.kind in "SUT":
             kind = array.type if isinstance(array, Tree) else array.dtype
             raise TypeError(f"{call}: dtype is {show(dtype)}, but the elements are {kind}; accepted: dtype=None")
@@ -297,12 +291,9 @@ def _narrow(obj, str call, copy, missing):
         return obj
     if missing is not None:
         obj = convert(obj, "numpy", copy=copy, missing=missing)
-    try:
-        array = asarray(obj, copy=None if copy else copy)
-    except (BufferError, TypeError):  # the export raises the error
-        return obj
-    narrow = narrow_for_jax(array, f"{call}: jax without x64")
-    return obj if narrow is array else narrow      # which the export copies, if necessary
+    array = array_of(obj, None if copy else copy)
+    narrow = None if array is None else narrow_for_jax(array, f"{call}: jax without x64")
+    return obj if narrow is array else narrow      # the export of `obj` makes a copy, or raises the error
 
 
 # Libraries with arrays in the memory of GPUs. Other libraries, except `_BY_SYCL`, read host memory only.
@@ -319,12 +310,7 @@ def _check_place(obj, str library, str call, str advice):
     """Raise PlaceError for an array whose memory a library cannot read, because ``copy=None`` does not move arrays."""
     if issubclass(type(obj), VALUES) or library not in _READERS:
         return
-    try:
-        array = asarray(obj) if unread(obj) is None else None
-    except PASSES_ON:
-        raise
-    except Exception:
-        array = None
+    array = array_of(obj)
     if array is None:
         return
     device = array.device.type
@@ -340,20 +326,6 @@ def _check_place(obj, str library, str call, str advice):
 
 def _has_columns(obj):
     return _ndim(obj) == 2 or isinstance(get_names(obj), list)
-
-
-def import_dense_or_nested(obj, copy):
-    """Import an object as a USMArray, or as a NestedArray if it is not dense."""
-    if issubclass(type(obj), Tree):
-        return obj
-    try:
-        return asarray(obj, copy=copy)
-    except (BufferError, TypeError) as error:
-        refusal = error
-    try:
-        return hooks.nested.asnested(obj, copy=copy)
-    except (BufferError, TypeError, ValueError):
-        raise refusal from None
 
 
 def _ndim(obj):
