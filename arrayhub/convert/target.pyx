@@ -34,7 +34,6 @@ from arrayhub.convert import functions
 from arrayhub.convert.functions import (
     array_or_nested,
     asarray,
-    convert,
     convert_by_emit,
     convert_to_library,
     narrow_for_jax,
@@ -95,26 +94,13 @@ cdef class Target:
         self.host_only = library in _HOST_ONLY
         return 0
 
-    def convert(
-        self,
-        obj,
-        str call not None,
-        copy=None,
-        dtype=None,
-        bint labels=False,
-        missing=None,
-        bint move=False,
-        str advice=_ALLOW_COPY,
-    ):
+    cpdef object convert(self, obj, str call, copy=None, dtype=None, bint labels=False, missing=None, bint move=False,
+                         str advice=_ALLOW_COPY, Descriptor array=None):
         """Return `obj` as an array of this target. The parameters are those of `like`.
 
         `move` permits a copy to the device, as ``copy=True`` does. `advice` is what an error suggests without `move`.
+        `array` is the imported `obj`, or None.
         """
-        return self.convert_imported(obj, None, call, copy, dtype, labels, missing, move, advice)
-
-    cdef object convert_imported(self, obj, Descriptor array, str call, copy, dtype, bint labels, missing, bint move,
-                                 str advice):
-        """Implement `convert`. `array` is the imported `obj`, or None."""
         cdef ArrayType found = type_row(type(obj))
         cdef object cls = self.cls
         if array is None and found is not None and (
@@ -135,11 +121,11 @@ cdef class Target:
         if cls is None and self.model_type is not None and self.model_type.has_maker:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = found is not None and found.owner == self.library and given is obj and copy is not True
-        emit = None if self.exporter is not None else plugins.emitter_like(self.library, self.model)
+        emit = None if self.exporter is not None or self.model is None else plugins.emitter_like(self.library, self.model)
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
                 if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):
-                    data = convert(given, self._inner(), copy=copy, dtype=dtype, missing=missing)
+                    data = functions.convert(given, self._inner(), copy=copy, dtype=dtype, missing=missing)
                     return with_coords(data, self.model)
                 made = self._wrap(given, copy, dtype, missing)
             elif is_own and missing is None and dtype is None and (
@@ -166,7 +152,7 @@ cdef class Target:
     cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing):
         """Return the result of `convert` for a library, or for a class. `array` is the imported `given`, or None."""
         if cls is not None:
-            return convert(given, cls, copy=copy, dtype=dtype, device=device, missing=missing)
+            return functions.convert(given, cls, copy=copy, dtype=dtype, device=device, missing=missing)
         if self.exporter is None:
             return convert_to_library(given, self.library, copy, dtype, device, missing, False)
         cdef bint as_it_is = dtype is None and device is None and missing is None
@@ -176,10 +162,6 @@ cdef class Target:
             except (BufferError, OverflowError, TypeError, ValueError):      # `give_as` raises the error, which names `given`
                 pass
         return give_as(given, self.exporter, copy, dtype, device, missing)
-
-    cdef bint is_of_library(self) noexcept:
-        """Return whether the model is an array of the target's library itself."""
-        return self.model_type is not None and self.model_type.owner == self.library
 
     def _convert_sparse(self, obj, str call, copy, dtype, bint move):
         cdef bint checked = isinstance(dtype, str) and dtype == "model"
@@ -198,9 +180,9 @@ cdef class Target:
     def _wrap(self, obj, copy, dtype, missing):
         """Return `obj` as an object of xarray. Its data belongs to the library of the data of the model."""
         library = self._inner()
-        made = convert(obj, "xarray", copy=copy, dtype=dtype, missing=missing) if library == "numpy" else None
+        made = functions.convert(obj, "xarray", copy=copy, dtype=dtype, missing=missing) if library == "numpy" else None
         if made is None:
-            data = convert(obj, library, copy=copy, dtype=dtype, missing=missing)
+            data = functions.convert(obj, library, copy=copy, dtype=dtype, missing=missing)
             made = sys.modules["xarray"].DataArray(data, dims=asarray(obj).dims if missing is None else None)
         return made.variable if label_kind(type(self.model)) == "dims" else made
 
@@ -230,7 +212,7 @@ cdef class Target:
         """Return the element type of the model, or None if `obj` has it. Raise an error if a value does not fit."""
         own = self.dtype(call)
         if missing is not None:
-            obj = convert(obj, "numpy", copy=None, missing=missing)
+            obj = functions.convert(obj, "numpy", copy=None, missing=missing)
         array = self._numbers_of(obj, call, None, "model")
         if array.dtype == own:
             return None
@@ -290,7 +272,7 @@ def _narrow(obj, str call, copy, missing):
     if found is not None and found.owner == "jax":
         return obj
     if missing is not None:
-        obj = convert(obj, "numpy", copy=copy, missing=missing)
+        obj = functions.convert(obj, "numpy", copy=copy, missing=missing)
     array = array_of(obj, None if copy else copy)
     narrow = None if array is None else narrow_for_jax(array, f"{call}: jax without x64")
     return obj if narrow is array else narrow      # the export of `obj` makes a copy, or raises the error
@@ -535,8 +517,7 @@ def _owner(cls, library, wrapped):
 def convert_like(obj, model, str call not None, copy=None, dtype=None, bint labels=False, missing=None):
     """Implement `like`. `call` is the name of the function at the start of error messages."""
     copy = check_copy(copy, call)
-    return target_of(model, call).convert_imported(
-        obj, None, call, copy, dtype, labels, missing, copy is not False, _ALLOW_COPY)
+    return target_of(model, call).convert(obj, call, copy, dtype, labels, missing, copy is not False)
 
 
 cpdef Target target_of(model, str call):

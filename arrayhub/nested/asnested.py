@@ -108,7 +108,9 @@ def asnested(
     """
     if missing is not None:
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub")
-    x = _import_nested(obj, copy)
+    copy = check_copy(copy, "asnested")
+    dense = None if copy else import_dense(obj, copy)
+    x = nested_of(import_node(obj, copy) if dense is None else dense)
     return x if dtype is None and device is None else change_imported(x, obj, dtype, device)
 
 
@@ -117,12 +119,6 @@ def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> Nested
     if dtype is not None:
         refuse_bytes(obj, dtype)
     return change(x, dtype, device, issubclass(type(obj), VALUES))
-
-
-def _import_nested(obj: Any, copy: Copy) -> NestedArray:
-    copy = check_copy(copy, "asnested")
-    dense = None if copy else import_dense(obj, copy)
-    return nested_of(import_node(obj, copy) if dense is None else dense)
 
 
 def import_node(obj: Any, copy: bool | None) -> NestedArray:
@@ -381,7 +377,7 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
         if not isinstance(name, str):
             raise TypeError(f"asnested: the dict has the key {show(name)}; accepted: names of columns, of type str")
         try:
-            x = _import_nested(column, copy)
+            x = asnested(column, copy=copy)
             one = one_chunk(x)
             if one is None:
                 if copy is False:
