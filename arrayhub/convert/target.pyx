@@ -348,7 +348,7 @@ def device_of(obj):
     Pinned CUDA memory belongs to the device ``cpu``, and managed CUDA memory to its GPU.
     """
     cdef ArrayType found = type_row(type(obj))
-    if found is not None and found.host:
+    if found is not None and (found.host or is_on_cpu(obj, found)):
         return CPU
     return _device_of(obj, import_or_none(obj))
 
@@ -559,13 +559,24 @@ cpdef Target target_like(model, ArrayType found, Descriptor array=None):
         model = wrappers.inside(model)
         found = array_type(model) or _UNKNOWN
         array = None
-    if array is None and not found.host:
+    cdef bint on_host = found.host or array is None and is_on_cpu(model, found)
+    if array is None and not on_host:
         array = import_or_none(model)
-    device = CPU if found.host else _device_of(model, array)
+    device = CPU if on_host else _device_of(model, array)
     unknown = found.owner is None and device != CPU and library_of_type(type(model)) is None
     cdef Target target = Target.__new__(Target)      # faster than a call of the type
     target.set_fields(OWN if unknown else found.library, None, device, model, found)
     return target
+
+
+cdef bint is_on_cpu(model, ArrayType found) except -1:
+    """Return whether a tensor of torch is in host memory, also one that `asarray` rejects. Return False for other arrays."""
+    try:
+        return found.owner == "torch" and model.is_cpu is True      # a subclass may raise any error
+    except PASSES_ON:
+        raise
+    except Exception:
+        return False
 
 
 def _named_library(model):
