@@ -463,7 +463,7 @@ def test_the_element_type_of_the_model_keeps_tables():
         ah.like(pd.DataFrame({"a": [1e300]}), pl.Series([1.0], dtype=pl.Float32), dtype="model")
 
 
-def test_model_whose_attributes_raise_is_on_the_host():
+def test_model_whose_attributes_raise_is_on_the_host(torch):
     class Loud(torch.Tensor):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
