@@ -402,7 +402,7 @@ cdef class Call:
         if target.library == "pandas" and label_kind(type(made)) != "index":
             if not found.dense:
                 made = with_types_of(made, model)
-            if labels and made.index is not getattr(model, "index", made.index) and len(made) == len(model):
+            if labels and not same and made.index is not getattr(model, "index", made.index) and len(made) == len(model):
                 made.index = model.index
         return made if names is None else rename(made, names, model)
 

@@ -154,7 +154,7 @@ def with_arrow_type(made: Any, model: Any) -> Any:
     """Return a Series of pandas with Arrow's type if `model` is a Series with Arrow's type, otherwise `made`."""
     pandas = sys.modules["pandas"]
     arrow = pandas.ArrowDtype
-    if made.ndim != 1 or not isinstance(getattr(model, "dtype", None), arrow) or isinstance(made.dtype, arrow):
+    if not isinstance(getattr(model, "dtype", None), arrow) or made.ndim != 1 or isinstance(made.dtype, arrow):
         return made
     column = pandas.arrays.ArrowExtensionArray(get_exporter("arrow")(made))
     return pandas.Series(column, index=made.index, name=made.name)

@@ -311,11 +311,11 @@ def _has_columns(obj):
 
 
 def _ndim(obj):
-    if issubclass(type(obj), VALUES):
+    ndim = getattr(obj, "ndim", None)
+    if ndim is None and issubclass(type(obj), VALUES):
         if issubclass(type(obj), _NUMBERS):
             return 0
         return 2 if len(obj) and issubclass(type(obj[0]), (list, tuple)) else 1
-    ndim = getattr(obj, "ndim", None)
     if ndim is None:
         array = None if label_kind(type(obj)) else array_of(obj)
         ndim = len(shape_of(obj)) or 1 if array is None else array.ndim
