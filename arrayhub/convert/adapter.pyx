@@ -40,6 +40,7 @@ cdef ArrayType _BUILT = ArrayType("numpy", host=True)      # arrays of lists
 cdef Target _NUMPY = Target("numpy", None, CPU)
 cdef str _ALLOW_COPIES = ". Pass copy=None to arrayhub.adapt to allow copies"
 cdef str _MOVE = "device='{}' to arrayhub.adapt, which moves arrays and results"
+cdef str _CAN_BE_WRITTEN = "an array on {}, which can be written"
 cdef str _MOVE_TO_HOST = _MOVE.format("cpu")
 
 
@@ -262,8 +263,8 @@ cdef class Call:
                     value = without_index(value)
                 if value is given and argument.type is not _BUILT and not argument.type.wraps and adapter.copy is not True:
                     argument.array = import_or_none(value)
-                made = target.convert_imported(value, argument.array, target.library, adapter.copy, None, False,
-                                               adapter.missing, target.device is not None, _MOVE)
+                made = target.convert(value, target.library, adapter.copy, None, False, adapter.missing,
+                                      target.device is not None, _MOVE, argument.array)
                 if adapter.copy is not True and target.library in _WITH_READONLY and argument.type.sparse is None:
                     protect_copy(made, given, argument.array)
         except _REFUSALS as error:
@@ -281,7 +282,7 @@ cdef class Call:
         cdef Target target = self.adapter.target
         if issubclass(type(given), VALUES):
             raise TypeError(f"{name_of_type(type(given))} does not have memory to write to; accepted: a writable array")
-        made = target.convert(value, target.library, False, advice="an array on {}, which can be written")
+        made = target.convert(value, target.library, False, None, False, None, False, _CAN_BE_WRITTEN)
         array = array_of(made)
         if array is None or not is_view(array, given):
             raise BufferError(f"{name_of_type(type(given))} would be copied, so writes would be lost")
@@ -347,7 +348,8 @@ cdef class Call:
         target = self.target
         if target.library == "numpy" and issubclass(type(result), numpy.ndarray):
             return result
-        if found.owner == target.library and target.is_of_library() and (not moves or device_of(result) == target.device):
+        is_of_library = target.model_type is not None and target.model_type.owner == target.library
+        if found.owner == target.library and is_of_library and (not moves or device_of(result) == target.device):
             return result      # with the labels that the function has set
         try:
             return self.convert_array(result, target, found, moves)
@@ -374,18 +376,17 @@ cdef class Call:
         - If the library lacks sparse arrays, a sparse result becomes a SciPy array.
         """
         copy, labels, model = self.adapter.copy, self.adapter.labels, target.model
-        if found.sparse is not None:
-            target = target if target.library in _WITH_SPARSE else _NUMPY
-            return target.convert(result, target.library, copy, move=moves, advice=_MOVE_TO_HOST)
+        if found.sparse is not None and target.library not in _WITH_SPARSE:
+            target = _NUMPY
         has_labels = target.nests or target.model_type is not None and target.model_type.has_maker
-        if not has_labels:
-            return target.convert_imported(
-                result, None, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
+        if found.sparse is not None or not has_labels:
+            return target.convert(result, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
         if target.nests and getattr(result, "ndim", None) == 0:
             return as_numpy(result)[()]
         if target.library in ("arrow", "polars", "awkward") and found.library == "pandas":
             result = with_index_columns(result)
-        names = None if found.dense and not has_fields(result) else get_names(result)
+        is_record = getattr(getattr(result, "dtype", None), "names", None) is not None      # of NumPy
+        names = get_names(result) if is_record or not found.dense else None
         if target.library in ("pandas", "xarray"):
             same = labels and shape_of(result) == shape_of(model)
             named = target.library == "pandas" and (
@@ -396,12 +397,12 @@ cdef class Call:
             if not same and not named:
                 inner = library_of_type(type(model.data)) if label_kind(type(model)) in ("coords", "dims") else None
                 target = Target(inner or "numpy", None, target.device)
-                return target.convert(result, target.library, copy, move=moves, advice=_MOVE_TO_HOST)
-        made = target.convert_imported(result, None, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
+                return target.convert(result, target.library, copy, None, False, None, moves, _MOVE_TO_HOST)
+        made = target.convert(result, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
         if target.library == "pandas" and label_kind(type(made)) != "index":
             if not found.dense:
                 made = with_types_of(made, model)
-            if labels and made.index is not getattr(model, "index", made.index) and len(made) == len(model):
+            if labels and not same and made.index is not getattr(model, "index", made.index) and len(made) == len(model):
                 made.index = model.index
         return made if names is None else rename(made, names, model)
 
@@ -419,11 +420,6 @@ cdef int set_argument(list given, dict keywords, place, value) except -1:
     else:
         given[place] = value
     return 0
-
-
-cdef bint has_fields(array) except -1:
-    """Return whether the elements of a dense array are records of NumPy."""
-    return getattr(getattr(array, "dtype", None), "names", None) is not None
 
 
 cdef bint is_view(array, given) except -1:

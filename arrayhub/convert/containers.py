@@ -118,7 +118,7 @@ def without_index(obj: Any) -> Any:
 
     Return objects other than a pandas DataFrame unchanged.
     """
-    return obj.reset_index(drop=True) if _is_frame_type(type(obj)) else obj
+    return obj.reset_index(drop=True) if is_frame(obj) else obj
 
 
 def with_index_columns(obj: Any) -> Any:
@@ -154,7 +154,7 @@ def with_arrow_type(made: Any, model: Any) -> Any:
     """Return a Series of pandas with Arrow's type if `model` is a Series with Arrow's type, otherwise `made`."""
     pandas = sys.modules["pandas"]
     arrow = pandas.ArrowDtype
-    if made.ndim != 1 or not isinstance(getattr(model, "dtype", None), arrow) or isinstance(made.dtype, arrow):
+    if not isinstance(getattr(model, "dtype", None), arrow) or made.ndim != 1 or isinstance(made.dtype, arrow):
         return made
     column = pandas.arrays.ArrowExtensionArray(get_exporter("arrow")(made))
     return pandas.Series(column, index=made.index, name=made.name)
@@ -339,7 +339,7 @@ _OF_TABLES = (_make_polars_frame, _MAKERS["pyarrow", "Table"], _MAKERS["pyarrow"
 
 
 def class_like(model: Any, has_columns: Callable[[], bool]) -> type | None:
-    """Return the class of the result for a model whose type has a maker, or None for the class that the library chooses.
+    """Return the class of the result for a model whose type has a maker, or None if the library chooses the class.
 
     `has_columns` returns whether the converted object has columns. Without columns, it does not become a table.
     """

@@ -10,17 +10,7 @@ cimport cython
 
 from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
-from arrayhub._core.descriptor cimport (
-    BOUNDARY,
-    COPIED,
-    PACKED,
-    WRITEABLE,
-    Descriptor,
-    host_readable,
-    kDLCPU,
-    same_layout,
-    size_of,
-)
+from arrayhub._core.descriptor cimport BOUNDARY, PACKED, WRITEABLE, host_readable, kDLCPU, same_layout
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
@@ -562,8 +552,8 @@ cdef Library _DPNP = library("dpnp")
 cdef Library _NUMBA = library("numba")
 
 
-def array_or_nested(obj, /):
-    """Import `obj` with `asarray`, or with `asnested` if `obj` is not dense, for functions that describe arrays.
+def array_or_nested(obj, copy=False, /):
+    """Import `obj` with `asarray`, or with `asnested` if `obj` is not dense.
 
     Raises
     ------
@@ -573,11 +563,11 @@ def array_or_nested(obj, /):
     if isinstance(obj, Tree):
         return obj
     try:
-        return import_array(obj, None)
+        return import_array(obj, None) if copy is False else asarray(obj, copy=copy)
     except (BufferError, TypeError) as error:
         refusal = error
     try:
-        return hooks.nested.asnested(obj)
+        return hooks.nested.asnested(obj, copy=copy)
     except (BufferError, TypeError, ValueError):
         raise refusal from None
 
@@ -1153,11 +1143,9 @@ def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow
     exporter = EXPORTERS.get(to) if type(to) is str else None
     if exporter is not None:
         return give_as(obj, exporter, copy, dtype, device, missing, bool(allow_readonly))
-    from arrayhub.convert import names
-
     if isinstance(to, type):
         return hooks.containers.to_class(obj, to, copy, dtype, device, missing, bool(allow_readonly))
-    return convert_to_library(obj, names.library_name(to), copy, dtype, device, missing, bool(allow_readonly))
+    return convert_to_library(obj, hooks.containers.library_name(to), copy, dtype, device, missing, bool(allow_readonly))
 
 
 def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_readonly):

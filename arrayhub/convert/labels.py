@@ -148,13 +148,9 @@ def _with_coords(made: Any, model: Any, kind: str) -> Any:
 # ---------------------------------------------------------------------------------------------------------- comparison
 
 
-def _axes_of_usm(obj: Any) -> list[Any]:
-    return [] if obj.dims is None else [(name, None) for name in obj.dims]
-
-
 # Functions that return, for each dimension, its name and its labels, or None.
 _AXES: dict[str, Callable[[Any], list[Any]]] = {
-    "usm": _axes_of_usm,
+    "usm": lambda obj: [(name, None) for name in obj.dims or ()],
     "frame": lambda obj: [(None, obj.index), (None, obj.columns)],
     "series": lambda obj: [(None, obj.index)],
     "columns": lambda obj: [(None, None), (None, obj.columns)],

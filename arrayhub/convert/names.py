@@ -35,26 +35,16 @@ def _as_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> A
     return hooks.sparse.assparse(obj, copy=copy, dtype=dtype, device=device)
 
 
-def _as_usm_array(obj: Any, **request: Any) -> Any:
-    return hooks.functions.asarray(obj, **request)
-
-
-def _as_nested(obj: Any, **request: Any) -> Any:
-    return hooks.nested.asnested(obj, **request)
-
-
-# Exports to arrayhub's own types.
-_OWN_EXPORTS: dict[str, Callable[..., Any]] = {OWN: _as_usm_array, NESTED: _as_nested, SPARSE: _as_sparse}
-
-# The rows of libraries without a compiled exporter, by the library's name in `convert`.
+# The functions that export to libraries without a compiled exporter, by the library's name in `convert`.
 _EXPORT_BY = {row.like: row.export_by for row in ROWS.values() if row.export_by is not None}
+_EXPORT_BY |= {OWN: "convert.functions:asarray", NESTED: "nested.asnested:asnested", SPARSE: "convert.names:_as_sparse"}
 
 
 @lru_cache(maxsize=64)
 def get_exporter(name: str) -> Any:
     """Return the function that exports to a library without a compiled exporter, or to a type of arrayhub, or None."""
     if name not in _EXPORT_BY:
-        return _OWN_EXPORTS.get(name)
+        return None
     module, _, function = _EXPORT_BY[name].partition(":")
     exporter: Callable[..., Any] = getattr(import_module(f"arrayhub.{module}"), function)
     return exporter
@@ -110,7 +100,7 @@ def library_name(to: Any, call: str = "convert", argument: str = "to") -> str:
     lowered = name.lower()
     for spelling in (name, lowered):
         found = SPELLINGS.get(spelling, spelling)
-        if found in known_names() or found in _EXPORT_BY or found in _OWN_EXPORTS:
+        if found in known_names() or found in _EXPORT_BY:
             return found
     if plugins.emitter(name) is None and _from_dlpack(name) is None:
         instead = ELSEWHERE.get(lowered.partition(".")[0])

@@ -28,12 +28,10 @@ cdef class Target:
     cdef Library exporter          # the compiled export to the library, or None
 
     cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1
-    cdef object convert_imported(self, obj, Descriptor array, str call, copy, dtype, bint labels, missing, bint move,
-                                 str advice)
+    cpdef object convert(self, obj, str call, copy=*, dtype=*, bint labels=*, missing=*, bint move=*, str advice=*,
+                         Descriptor array=*)
     cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing)
-    cdef bint _takes_model(self) except -1
     cdef str _inner(self)
-    cdef bint is_of_library(self) noexcept
 
 
 cdef ArrayType type_row(type cls)

@@ -32,8 +32,8 @@ from arrayhub.array.casting import cast_checked, check_fit
 from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
 from arrayhub.convert.functions import (
+    array_or_nested,
     asarray,
-    convert,
     convert_by_emit,
     convert_to_library,
     narrow_for_jax,
@@ -94,26 +94,13 @@ cdef class Target:
         self.host_only = library in _HOST_ONLY
         return 0
 
-    def convert(
-        self,
-        obj,
-        str call not None,
-        copy=None,
-        dtype=None,
-        bint labels=False,
-        missing=None,
-        bint move=False,
-        str advice=_ALLOW_COPY,
-    ):
+    cpdef object convert(self, obj, str call, copy=None, dtype=None, bint labels=False, missing=None, bint move=False,
+                         str advice=_ALLOW_COPY, Descriptor array=None):
         """Return `obj` as an array of this target. The parameters are those of `like`.
 
         `move` permits a copy to the device, as ``copy=True`` does. `advice` is what an error suggests without `move`.
+        `array` is the imported `obj`, or None.
         """
-        return self.convert_imported(obj, None, call, copy, dtype, labels, missing, move, advice)
-
-    cdef object convert_imported(self, obj, Descriptor array, str call, copy, dtype, bint labels, missing, bint move,
-                                 str advice):
-        """Implement `convert`. `array` is the imported `obj`, or None."""
         cdef ArrayType found = type_row(type(obj))
         cdef object cls = self.cls
         if array is None and found is not None and (
@@ -134,18 +121,18 @@ cdef class Target:
         if cls is None and self.model_type is not None and self.model_type.has_maker:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = found is not None and found.owner == self.library and given is obj and copy is not True
+        emit = None if self.exporter is not None or self.model is None else plugins.emitter_like(self.library, self.model)
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
                 if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):
-                    data = convert(given, self._inner(), copy=copy, dtype=dtype, missing=missing)
+                    data = functions.convert(given, self._inner(), copy=copy, dtype=dtype, missing=missing)
                     return with_coords(data, self.model)
                 made = self._wrap(given, copy, dtype, missing)
             elif is_own and missing is None and dtype is None and (
                 self.library not in _CONVERTS_OWN if cls is None else issubclass(type(obj), cls)
             ):
                 made = obj
-            elif self._takes_model():
-                emit = plugins.emitter_like(self.library, self.model)
+            elif emit is not None:
                 made = convert_by_emit(given, self.library, emit, copy, dtype)
             else:
                 to = None
@@ -165,7 +152,7 @@ cdef class Target:
     cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing):
         """Return the result of `convert` for a library, or for a class. `array` is the imported `given`, or None."""
         if cls is not None:
-            return convert(given, cls, copy=copy, dtype=dtype, device=device, missing=missing)
+            return functions.convert(given, cls, copy=copy, dtype=dtype, device=device, missing=missing)
         if self.exporter is None:
             return convert_to_library(given, self.library, copy, dtype, device, missing, False)
         cdef bint as_it_is = dtype is None and device is None and missing is None
@@ -175,17 +162,6 @@ cdef class Target:
             except (BufferError, OverflowError, TypeError, ValueError):      # `give_as` raises the error, which names `given`
                 pass
         return give_as(given, self.exporter, copy, dtype, device, missing)
-
-    cdef bint _takes_model(self) except -1:
-        """Return whether a plug-in's function that creates the arrays has a parameter for the model."""
-        if self.exporter is not None or self.model is None:
-            return False
-        row = plugins.REGISTERED.get(self.library)
-        return row is not None and row.takes_model
-
-    cdef bint is_of_library(self) noexcept:
-        """Return whether the model is an array of the target's library itself."""
-        return self.model_type is not None and self.model_type.owner == self.library
 
     def _convert_sparse(self, obj, str call, copy, dtype, bint move):
         cdef bint checked = isinstance(dtype, str) and dtype == "model"
@@ -204,9 +180,9 @@ cdef class Target:
     def _wrap(self, obj, copy, dtype, missing):
         """Return `obj` as an object of xarray. Its data belongs to the library of the data of the model."""
         library = self._inner()
-        made = convert(obj, "xarray", copy=copy, dtype=dtype, missing=missing) if library == "numpy" else None
+        made = functions.convert(obj, "xarray", copy=copy, dtype=dtype, missing=missing) if library == "numpy" else None
         if made is None:
-            data = convert(obj, library, copy=copy, dtype=dtype, missing=missing)
+            data = functions.convert(obj, library, copy=copy, dtype=dtype, missing=missing)
             made = sys.modules["xarray"].DataArray(data, dims=asarray(obj).dims if missing is None else None)
         return made.variable if label_kind(type(self.model)) == "dims" else made
 
@@ -217,7 +193,7 @@ cdef class Target:
         array = obj if dtype is None else self._cast(obj, call, copy, dtype)
         if self.library == NESTED:
             return hooks.nested.asnested(array, copy=copy)
-        array = import_dense_or_nested(array, copy)
+        array = array_or_nested(array, copy)
         if copy is True and array is obj:
             array = asarray(array, copy=True)
         moves = copy is not False or issubclass(type(obj), VALUES)
@@ -236,7 +212,7 @@ cdef class Target:
         """Return the element type of the model, or None if `obj` has it. Raise an error if a value does not fit."""
         own = self.dtype(call)
         if missing is not None:
-            obj = convert(obj, "numpy", copy=None, missing=missing)
+            obj = functions.convert(obj, "numpy", copy=None, missing=missing)
         array = self._numbers_of(obj, call, None, "model")
         if array.dtype == own:
             return None
@@ -245,7 +221,7 @@ cdef class Target:
 
     def _numbers_of(self, obj, str call, copy, dtype):
         """Import an object as a dense array without text."""
-        array = import_dense_or_nested(obj, copy)
+        array = array_or_nested(obj, copy)
         if isinstance(array, Tree) or array.dtype.kind in "SUT":
             kind = array.type if isinstance(array, Tree) else array.dtype
             raise TypeError(f"{call}: dtype is {show(dtype)}, but the elements are {kind}; accepted: dtype=None")
@@ -297,15 +273,12 @@ def _narrow(obj, str call, copy, missing):
         return obj
     mask = None
     if missing is not None:
-        obj = convert(obj, "numpy", copy=copy, missing=missing)
+        obj = functions.convert(obj, "numpy", copy=copy, missing=missing)
         mask = obj.mask if isinstance(obj, numpy.ma.MaskedArray) else None
-    try:
-        array = asarray(obj if mask is None else obj.data, copy=None if copy else copy)
-    except (BufferError, TypeError):  # the export raises the error
-        return obj
-    narrow = narrow_for_jax(array, f"{call}: jax without x64")
+    array = array_of(obj if mask is None else obj.data, None if copy else copy)
+    narrow = None if array is None else narrow_for_jax(array, f"{call}: jax without x64")
     if narrow is array:
-        return obj      # which the export copies, if necessary
+        return obj      # the export of `obj` makes a copy, or raises the error
     return narrow if mask is None else numpy.ma.MaskedArray(ndarray(narrow), mask)
 
 
@@ -323,12 +296,7 @@ def _check_place(obj, str library, str call, str advice):
     """Raise PlaceError for an array whose memory a library cannot read, because ``copy=None`` does not move arrays."""
     if issubclass(type(obj), VALUES) or library not in _READERS:
         return
-    try:
-        array = asarray(obj) if unread(obj) is None else None
-    except PASSES_ON:
-        raise
-    except Exception:
-        array = None
+    array = array_of(obj)
     if array is None:
         return
     device = array.device.type
@@ -346,26 +314,12 @@ def _has_columns(obj):
     return _ndim(obj) == 2 or isinstance(get_names(obj), list)
 
 
-def import_dense_or_nested(obj, copy):
-    """Import an object as a USMArray, or as a NestedArray if it is not dense."""
-    if issubclass(type(obj), Tree):
-        return obj
-    try:
-        return asarray(obj, copy=copy)
-    except (BufferError, TypeError) as error:
-        refusal = error
-    try:
-        return hooks.nested.asnested(obj, copy=copy)
-    except (BufferError, TypeError, ValueError):
-        raise refusal from None
-
-
 def _ndim(obj):
-    if issubclass(type(obj), VALUES):
+    ndim = getattr(obj, "ndim", None)
+    if ndim is None and issubclass(type(obj), VALUES):
         if issubclass(type(obj), _NUMBERS):
             return 0
         return 2 if len(obj) and issubclass(type(obj[0]), (list, tuple)) else 1
-    ndim = getattr(obj, "ndim", None)
     if ndim is None:
         array = None if label_kind(type(obj)) else array_of(obj)
         ndim = len(shape_of(obj)) or 1 if array is None else array.ndim
@@ -398,7 +352,7 @@ def device_of(obj):
     Pinned CUDA memory belongs to the device ``cpu``, and managed CUDA memory to its GPU.
     """
     cdef ArrayType found = type_row(type(obj))
-    if found is not None and found.host:
+    if found is not None and (found.host or is_on_cpu(obj, found)):
         return CPU
     return _device_of(obj, import_or_none(obj))
 
@@ -567,8 +521,7 @@ def _owner(cls, library, wrapped):
 def convert_like(obj, model, str call not None, copy=None, dtype=None, bint labels=False, missing=None):
     """Implement `like`. `call` is the name of the function at the start of error messages."""
     copy = check_copy(copy, call)
-    return target_of(model, call).convert_imported(
-        obj, None, call, copy, dtype, labels, missing, copy is not False, _ALLOW_COPY)
+    return target_of(model, call).convert(obj, call, copy, dtype, labels, missing, copy is not False)
 
 
 cpdef Target target_of(model, str call):
@@ -610,13 +563,24 @@ cpdef Target target_like(model, ArrayType found, Descriptor array=None):
         model = wrappers.inside(model)
         found = array_type(model) or _UNKNOWN
         array = None
-    if array is None and not found.host:
+    cdef bint on_host = found.host or array is None and is_on_cpu(model, found)
+    if array is None and not on_host:
         array = import_or_none(model)
-    device = CPU if found.host else _device_of(model, array)
+    device = CPU if on_host else _device_of(model, array)
     unknown = found.owner is None and device != CPU and library_of_type(type(model)) is None
     cdef Target target = Target.__new__(Target)      # faster than a call of the type
     target.set_fields(OWN if unknown else found.library, None, device, model, found)
     return target
+
+
+cdef bint is_on_cpu(model, ArrayType found) except -1:
+    """Return whether a tensor of torch is in host memory, also one that `asarray` rejects. Return False for other arrays."""
+    try:
+        return found.owner == "torch" and model.is_cpu is True      # a subclass may raise any error
+    except PASSES_ON:
+        raise
+    except Exception:
+        return False
 
 
 def _named_library(model):

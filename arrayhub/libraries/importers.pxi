@@ -178,19 +178,6 @@ cdef PyObject* _polars_to_numpy = NULL
 cdef tuple _ALLOW_COPY = ("allow_copy",)
 
 
-cdef object view_polars(object obj):
-    """Return ``obj.to_numpy(allow_copy=False)``, without the decorator that checks keywords, which takes as long as the call."""
-    cdef PyObject* to_numpy = seen(&_polars_to_numpy)
-    if to_numpy == NULL:
-        decorated = type(obj).to_numpy
-        to_numpy = set_once(&_polars_to_numpy, NULL, getattr(decorated, "__wrapped__", decorated))
-    cdef object allow_copy = False
-    cdef PyObject* arguments[2]
-    arguments[0] = <PyObject*> obj
-    arguments[1] = <PyObject*> allow_copy
-    return PyObject_Vectorcall(to_numpy, arguments, 1, _ALLOW_COPY)
-
-
 cdef Descriptor parse_polars(object obj, object stream):
     """View the numbers of a ``polars.Series``.
 
@@ -198,8 +185,15 @@ cdef Descriptor parse_polars(object obj, object stream):
     for times, whose time zone ``to_numpy`` drops. Arrow describes these Series.
     """
     cdef Descriptor a
+    cdef object allow_copy = False
+    cdef PyObject* arguments[2]
+    cdef PyObject* to_numpy = seen(&_polars_to_numpy)
+    if to_numpy == NULL:      # without the decorator that checks keywords, which takes as long as the method
+        to_numpy = set_once(&_polars_to_numpy, NULL, getattr(type(obj).to_numpy, "__wrapped__", type(obj).to_numpy))
+    arguments[0] = <PyObject*> obj
+    arguments[1] = <PyObject*> allow_copy
     try:
-        array = view_polars(obj)
+        array = PyObject_Vectorcall(to_numpy, arguments, 1, _ALLOW_COPY)
     except Exception:      # polars raises RuntimeError instead of copying
         return None
     if not cnp.PyArray_CheckExact(array) or cnp.PyArray_NDIM(array) != 1 or \

@@ -316,8 +316,9 @@ def emitter_like(root: str, model: Any) -> Callable[[Any], Any] | None:
     Return None for a library whose function does not have a parameter for the model.
     """
     library = REGISTERED.get(root)
-    emit: Any = None if library is None or not library.takes_model else library.emit
-    return None if emit is None else lambda array: emit(array, model)
+    if library is None or not library.takes_model:
+        return None
+    return lambda array: library.emit(array, model)
 
 
 def emitting() -> tuple[str, ...]:

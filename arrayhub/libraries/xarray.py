@@ -46,19 +46,15 @@ def emit(array):
         xarray is not installed.
     """
     xarray = needed("xarray", "for to_xarray")
-    data = _data(array)
+    if is_host_readable(array):
+        data = ndarray(array)
+    elif array.device.type == "cuda":
+        from arrayhub.libraries import cupy
+
+        data = cupy.emit(array)
+    else:
+        raise BufferError(unreadable("xarray", array.device, "xarray"))
     try:
         return xarray.DataArray(data, dims=array.dims)
     except (TypeError, ValueError) as error:  # for example, of pandas for times without a unit
         raise form_of(error) from error
-
-
-def _data(array):
-    """Return the memory as an array that xarray can wrap."""
-    if is_host_readable(array):
-        return ndarray(array)
-    if array.device.type == "cuda":
-        from arrayhub.libraries import cupy
-
-        return cupy.emit(array)
-    raise BufferError(unreadable("xarray", array.device, "xarray"))

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -139,15 +139,7 @@ def rows_of_numbers(values: list[Any]) -> tuple[Any, Any, Any] | None: ...
 def with_offsets(t: NestedArray) -> NestedArray: ...
 def with_views(t: NestedArray) -> NestedArray: ...
 def export(
-    call: str,
-    library: Any,
-    emit: Callable[[Any, Any, bool, Any], Any],
-    obj: Any,
-    copy: Copy,
-    dtype: Any = None,
-    device: Any = None,
-    missing: Any = None,
-    own: tuple[str, ...] = (),
+    call: str, library: Any, emit: Any, obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any, own: Any = ()
 ) -> Any: ...
 def import_any(obj: Any, copy: bool | None) -> Any: ...
 def import_dense(obj: Any, copy: bool | None) -> USMArray | None: ...

@@ -24,7 +24,8 @@ from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray, refuse_bytes
-from arrayhub.convert.target import is_dense
+from arrayhub.convert.labels import get_names, label_kind
+from arrayhub.convert.target import array_of
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.libraries.wrappers import unwraps
@@ -54,8 +55,6 @@ _is_series_or_frame = derived_from("pandas", "Series", "DataFrame")
 _is_index = derived_from("pandas", "Index")
 _is_multi_index = derived_from("pandas", "MultiIndex")
 _is_extension_array = derived_from("pandas.api.extensions", "ExtensionArray")
-_has_name = (derived_from("pandas", "Series", "Index"), derived_from("polars", "Series"))
-_is_data_array = derived_from("xarray", "DataArray")
 is_arrow_scalar = derived_from("pyarrow", "Scalar")
 
 
@@ -109,7 +108,9 @@ def asnested(
     """
     if missing is not None:
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub")
-    x = _import_nested(obj, copy)
+    copy = check_copy(copy, "asnested")
+    dense = None if copy else import_dense(obj, copy)
+    x = nested_of(import_node(obj, copy) if dense is None else dense)
     return x if dtype is None and device is None else change_imported(x, obj, dtype, device)
 
 
@@ -118,12 +119,6 @@ def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> Nested
     if dtype is not None:
         refuse_bytes(obj, dtype)
     return change(x, dtype, device, issubclass(type(obj), VALUES))
-
-
-def _import_nested(obj: Any, copy: Copy) -> NestedArray:
-    copy = check_copy(copy, "asnested")
-    dense = None if copy else import_dense(obj, copy)
-    return nested_of(import_node(obj, copy) if dense is None else dense)
 
 
 def import_node(obj: Any, copy: bool | None) -> NestedArray:
@@ -141,15 +136,9 @@ def import_node(obj: Any, copy: bool | None) -> NestedArray:
 
 def name_of(obj: Any) -> Any:
     """Return the name of a NestedArray, a pandas or polars Series, or a pandas Index. Return None for other objects."""
-    if is_dense(obj):
-        return None
     if issubclass(type(obj), NestedArray):
         return column_name(obj)
-    name = None
-    for has_name in _has_name:
-        if has_name(type(obj)):
-            name = obj.name
-    return None if isinstance(name, str) and not name else name  # the default name in polars is ""
+    return get_names(obj) if label_kind(type(obj)) in ("series", "index", "name") else None
 
 
 def is_column(obj: Any) -> bool:
@@ -252,7 +241,7 @@ def arrow_loses_structure(obj: Any) -> bool:
     """
     if hasattr(type(obj), "__array_interface__") and not issubclass(type(obj), (USMArray, NestedArray)):
         return True
-    return _is_data_array(type(obj))
+    return label_kind(type(obj)) == "coords"
 
 
 def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
@@ -343,13 +332,8 @@ def _dense_column(obj: Any) -> NestedArray | None:
     Return None if `asarray` rejects the object, or if the array does not have exactly one dimension. A DataFrame would
     otherwise lose its column names.
     """
-    try:
-        array = asarray(obj)
-    except PASSES_ON:
-        raise
-    except Exception:
-        return None
-    return nested_of(array) if array.ndim == 1 else None
+    array = array_of(obj)
+    return nested_of(array) if array is not None and array.ndim == 1 else None
 
 
 def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
@@ -393,7 +377,7 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
         if not isinstance(name, str):
             raise TypeError(f"asnested: the dict has the key {show(name)}; accepted: names of columns, of type str")
         try:
-            x = _import_nested(column, copy)
+            x = asnested(column, copy=copy)
             one = one_chunk(x)
             if one is None:
                 if copy is False:

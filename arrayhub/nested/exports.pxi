@@ -13,9 +13,7 @@ from arrayhub.convert.names import sparse_library
 from arrayhub.libraries.numpy import VALUES
 
 
-def export(
-    str call not None, library not None, emit not None, obj, copy, dtype=None, device=None, missing=None, tuple own=()
-):
+def export(str call not None, library not None, emit not None, obj, copy, dtype, device, missing, tuple own=()):
     """Import `obj`, and return it as an array of the module `library`. `obj` is imported only once: it may be a stream.
 
     ``emit(library, array, copied, obj)`` returns `array`, which was imported from `obj`, as an array of the library. An

@@ -116,13 +116,10 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     return asarray(_interleave(arrays, length, dtype))
 
 
-_BLOCK = 1 << 18  # bytes, which fit in the cache of one core
-
-
 def _interleave(columns: list[Any], length: int, dtype: Any) -> Any:
-    """Return columns as a C-ordered matrix. Each block of rows is transposed by the loops for copies."""
+    """Return columns as a C-ordered matrix. The loops for copies transpose blocks of rows."""
     rows = np.empty((length, len(columns)), dtype)
-    step = max(_BLOCK // max(len(columns) * rows.itemsize, 1), 1024)
+    step = max((1 << 18) // max(len(columns) * rows.itemsize, 1), 1024)  # a block of 256 KiB stays in the cache
     block = np.empty((len(columns), min(step, length)), dtype)
     for start in range(0, length, step):
         part = rows[start : start + step]

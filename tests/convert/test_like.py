@@ -461,3 +461,13 @@ def test_the_element_type_of_the_model_keeps_tables():
     assert isinstance(made, pl.DataFrame) and made.columns == ["a", "b"] and made.dtypes == [pl.Float32] * 2
     with pytest.raises(OverflowError, match="like: 1e\\+300 is out of the range of float32"):
         ah.like(pd.DataFrame({"a": [1e300]}), pl.Series([1.0], dtype=pl.Float32), dtype="model")
+
+
+def test_model_whose_attributes_raise_is_on_the_host(torch):
+    class Loud(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            raise RuntimeError("loud")
+
+    made = ah.like(np.ones(2), torch.zeros(2).as_subclass(Loud))
+    assert type(made) is torch.Tensor and made.tolist() == [1.0, 1.0]

@@ -1,5 +1,7 @@
 """Tables of numbers are copied as matrices, and errors name the columns that cannot be converted."""
 
+import tracemalloc
+
 import awkward as ak
 import jax
 import numpy as np
@@ -47,6 +49,25 @@ def test_table_is_copied_as_a_matrix(table):
     tensor = ah.as_torch(table, copy=True)
     assert type(tensor) is torch.Tensor and tensor.tolist() == EXPECTED
     assert ah.asarray(table, copy=True, dtype="float32").dtype == np.float32
+
+
+def test_long_and_wide_tables_are_copied_in_row_order():
+    values = np.arange(2500 * 40).reshape(2500, 40)
+    frame = pl.DataFrame({f"c{k}": values[:, k].astype("i4" if k % 3 else "f8") for k in range(40)})
+    for made in (ah.as_numpy(frame, copy=True), ah.as_numpy(frame.to_arrow(), copy=None)):
+        assert made.dtype == np.float64 and made.flags.c_contiguous and np.array_equal(made, values)
+
+
+@pytest.mark.parametrize("export", [ah.as_numpy, ah.as_torch])
+def test_matrix_of_a_table_is_not_copied_again(export):
+    frame = pl.DataFrame(np.zeros((100_000, 8)))
+    export(frame, copy=True)
+    tracemalloc.start()
+    made = export(frame, copy=True)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    made[0, 0] = 1.0
+    assert frame[0, 0] == 0.0 and peak < 1.5 * made.nbytes
 
 
 @each(TABLES)

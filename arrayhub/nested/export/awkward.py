@@ -27,7 +27,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.array import check as check_offsets
 from arrayhub.nested.concatenate import content_of_rows
-from arrayhub.nested.export.shared import is_chunked, on_host, single_chunk
+from arrayhub.nested.export.shared import on_host, single_chunk
 from arrayhub.nested.from_awkward import CHARACTERS
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
 from arrayhub.nested.opaque import decode, is_null_type, is_run_end
@@ -87,7 +87,7 @@ def as_awkward(
 def _to_awkward(awkward: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Convert an array that was imported from `obj` to an ``awkward.Array``."""
     check(array, copied, obj)
-    if is_chunked(array):
+    if isinstance(array, NestedArray) and kind_of(array).chunks:
         array = single_chunk(array, copied, "awkward", obj)
     return awkward.Array(_layout(awkward, array))
 
@@ -96,7 +96,7 @@ def check(array: Any, copied: bool, obj: Any) -> None:
     """Raise the error of `as_awkward` for an array, or for its copy on the host, from its types."""
     if not copied:
         on_host(array, "awkward")
-        if is_chunked(array):
+        if isinstance(array, NestedArray) and kind_of(array).chunks:
             single_chunk(array, False, "awkward", obj)
     _check_node(array, copied)
 

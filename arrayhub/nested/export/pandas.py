@@ -137,11 +137,9 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
             return _arrow_series(pandas, to_arrow(pyarrow, for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
     values = dense_as_numpy(on_host(array, "pandas"))
-    may_cast = not copied and values.dtype.kind in "mM"
-    if may_cast:
-        _check_unit(values.dtype)
+    _check_unit(values.dtype, copied)
     made = (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
-    if may_cast:
+    if not copied and values.dtype.kind in "mM":
         dtype = made.dtypes if values.ndim == 1 else next(iter(made.dtypes), values.dtype)
         if dtype != values.dtype:
             raise Refusal("pandas", f"elements of {values.dtype} are not supported", f"a copy, which casts to {dtype}")
@@ -202,9 +200,9 @@ def _why_views_are_copied(array: Any) -> str:
     return next(filter(None, map(_why_views_are_copied, child_nodes(array))), "")
 
 
-def _check_unit(dtype: Any) -> None:
-    """Raise Refusal for times in a unit that pandas casts."""
-    if np.datetime_data(dtype) not in (("s", 1), ("ms", 1), ("us", 1), ("ns", 1)):
+def _check_unit(dtype: Any, copied: bool) -> None:
+    """Raise Refusal for times in a unit that pandas casts, unless a copy is permitted."""
+    if not copied and dtype.kind in "mM" and np.datetime_data(dtype) not in (("s", 1), ("ms", 1), ("us", 1), ("ns", 1)):
         raise Refusal("pandas", f"elements of {dtype} are not supported", "times in s, ms, us and ns")
 
 
@@ -223,8 +221,7 @@ def check(array: Any, copied: bool, obj: Any) -> None:
             check_arrow(column, copied, obj)
         elif isinstance(column, USMArray):
             check_numpy(column, copied)
-            if not copied and column.dtype.kind in "mM":
-                _check_unit(column.dtype)
+            _check_unit(column.dtype, copied)
 
 
 def why_copied(array: Any, obj: Any) -> str:

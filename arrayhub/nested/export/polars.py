@@ -69,9 +69,8 @@ def as_polars(
     polars = needed("polars", "to create its arrays")
     name, own = name_of(obj), ("Series", "DataFrame")
     made = export("as_polars", polars, _to_polars, without_index(obj), copy, dtype, device, missing, own)
-    if name is None or made is obj or not isinstance(made, polars.Series):
-        return made
-    return made.rename(str(name))
+    is_new = made is not obj and isinstance(made, polars.Series)
+    return made.rename(str(name)) if is_new and name is not None else made
 
 
 def _to_polars(polars: Any, array: Any, copied: bool, obj: Any) -> Any:

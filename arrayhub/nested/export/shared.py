@@ -4,7 +4,6 @@ from typing import Any
 
 from arrayhub._core.descriptor import empty_like
 from arrayhub._core.errors import Refusal
-from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.nested.array import NestedArray, is_on_host, one_chunk
 from arrayhub.nested.concatenate import concatenate
@@ -32,10 +31,6 @@ def copied_chunk(x: NestedArray) -> NestedArray:
     """Return a copy of the elements that `x` references, in one chunk on the same device."""
     joined = concatenate([x])
     return joined if is_on_host(x) else joined.to_device(x.device)
-
-
-def is_chunked(array: Any) -> bool:
-    return isinstance(array, NestedArray) and kind_of(array).chunks
 
 
 def device_error(x: Any, library: str) -> Refusal:
