@@ -213,7 +213,7 @@ def test_each_public_name_is_importable():
 
 
 def test_version_is_defined_once():
-    """Only the pkg-config file repeats the version, and test_extension_authors.py compares both."""
+    """Files of the build do not repeat the version. test_build_requirements.py compares the files that repeat it."""
     others = ("pyproject.toml", "meson.build", "docs/conf.py", "arrayhub/cmake/arrayhub-config-version.cmake")
     assert not [file for file in others if arrayhub.__version__ in (ROOT / file).read_text()]
 

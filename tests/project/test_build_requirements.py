@@ -1,4 +1,4 @@
-"""The project requires suitable versions of Cython, and one of them compiled the modules. All files state one version."""
+"""Suitable versions of Cython are required, and one compiled the modules. All files state one version."""
 
 import re
 import tomllib

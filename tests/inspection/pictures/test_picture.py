@@ -433,6 +433,17 @@ def test_svg_fits_in_the_requested_width(array, width):
         picture.svg(width=239)
 
 
+@pytest.mark.parametrize("width", [240, 358, 768])
+def test_bold_text_of_svg_fits_in_its_width(width):
+    """A letter of a bold sans-serif font is wider than 0.6 of its size, so longer lines were cut off."""
+    root = ElementTree.fromstring(arrayhub.picture((2, 3), (3, 1), offset=2, size=6).svg(width=width))
+    bold = [text for text in root.iter(f"{SVG}text") if text.get("font-weight") == "600"]
+    assert len(bold) > 1
+    for text in bold:
+        used = float(text.get("x")) + len(text.text) * float(text.get("font-size")) * 0.6
+        assert used <= float(root.get("width"))
+
+
 def test_html_representation_contains_values_of_host_memory():
     page = ElementTree.fromstring(arrayhub.asarray(np.arange(1000.0))._repr_html_())
     assert page.find("pre").text == "[  0.   1.   2. ... 997. 998. 999.]"
