@@ -10,8 +10,7 @@ from typing import Any
 
 from arrayhub.array.usm_array import USMArray
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.formats import FORMATS, check_shapes
-from arrayhub.sparse.validation import PADDED, parts_of
+from arrayhub.sparse.formats import FORMATS, PADDED, check_shapes, parts_of
 from arrayhub.transport.codec import restore_state, state_error
 
 
