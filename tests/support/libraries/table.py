@@ -2,7 +2,6 @@
 
 import ctypes
 import importlib
-import itertools
 from typing import NamedTuple
 
 import numpy as np
