@@ -108,7 +108,7 @@ if TYPE_CHECKING:
     from arrayhub.nested.pickling import _unpickle_nested as _unpickle_nested
     from arrayhub.sparse import SparseArray, as_scipy
     from arrayhub.sparse.assparse import assparse
-    from arrayhub.sparse.pickling import _unpickle_sparse as _unpickle_sparse
+    from arrayhub.sparse.methods import _unpickle_sparse as _unpickle_sparse
     from arrayhub.storage import empty, from_array, full, ones, zeros
     from arrayhub.transport.ipc import _ipc_handle as _ipc_handle
     from arrayhub.transport.ipc import ipc_handle
@@ -134,7 +134,7 @@ _LAZY = {
         "arrayhub.nested": ("NestedArray", "as_arrow", "as_awkward", "as_pandas", "as_polars", "asnested"),
         "arrayhub.nested.pickling": ("_unpickle_nested",),
         "arrayhub.sparse": ("SparseArray", "as_scipy", "assparse"),
-        "arrayhub.sparse.pickling": ("_unpickle_sparse",),
+        "arrayhub.sparse.methods": ("_unpickle_sparse",),
         "arrayhub.storage": ("empty", "from_array", "full", "ones", "zeros"),
         "arrayhub.transport.ipc": ("_ipc_handle", "ipc_handle"),
         "arrayhub.transport.pickles": ("_unpickle",),

@@ -14,7 +14,7 @@ UPWARD = {
     "functions": "arrayhub.convert.functions",  # for array/: the import of values
     "containers": "arrayhub.convert.containers",  # for convert/functions, which this module imports
     "inspection": "arrayhub.inspection.methods",  # for array/: pictures and descriptions
-    "transport": "arrayhub.transport.methods",  # for array/, adapters/ and runtimes/: pickles and copies
+    "transport": "arrayhub.transport.pickles",  # for array/, adapters/ and runtimes/: pickles and copies
     "nested_array": "arrayhub.nested.array",  # for _core/: the class of a node
     "nested": "arrayhub.nested.methods",
     "sparse": "arrayhub.sparse.methods",

@@ -16,7 +16,7 @@ cdef class SparseParts:
     cdef readonly tuple blocksize
     cdef readonly int batch_ndim
     cdef public object _coords             # coo: tuple of arrays; None until `coords` is read
-    cdef public int _state                 # bits of `sparse.validation` and `sparse.libraries`
+    cdef public int _state                 # bits of `sparse.formats` and `sparse.libraries`
     cdef object __weakref__
 
     def __cinit__(self, str format, tuple shape, data, indices=None, indptr=None, coords=None, coords_array=None,

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from arrayhub import asarray, sycl_runtime
+from arrayhub import __file__ as arrayhub_file
+from arrayhub import __version__, asarray, sycl_runtime
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.libraries import known, wrappers
 from arrayhub.libraries.plugins import emitter, entry_points, load_library, words_of
@@ -62,7 +63,8 @@ def examine() -> dict[str, Any]:
         found = dict(zip(probes, pool.map(probe, probes), strict=True))
     driver = found["cuda"].get("driver")
     report: dict[str, Any] = {
-        "arrayhub": _package(),
+        # The version of the imported package, because its metadata may be missing or belong to another copy.
+        "arrayhub": {"version": __version__, "location": os.path.dirname(arrayhub_file or "")},
         "python": {
             "version": platform.python_version(),
             "implementation": platform.python_implementation(),
@@ -92,16 +94,6 @@ def run(as_json: bool) -> int:
     report = examine()
     print(json.dumps(report, indent=2) if as_json else "\n".join(_lines(report)))
     return 1 if report["problems"] else 0
-
-
-def _package() -> dict[str, Any]:
-    """Return version and location of the imported package.
-
-    The version is not read from the metadata of the installed distribution, because the metadata may be missing or may
-    belong to another copy of arrayhub.
-    """
-    arrayhub = importlib.import_module("arrayhub")
-    return {"version": arrayhub.__version__, "location": os.path.dirname(arrayhub.__file__ or "")}
 
 
 def probe(name: str) -> dict[str, Any]:

@@ -428,7 +428,6 @@ TABLE: dict[str, dict[str, Any]] = {
             "Variable": "x.value()",
         },
     ),
-    "ml_dtypes": dict(install="pip install ml_dtypes"),
     # If an OrtValue was created from a NumPy array, its capsule does not keep the NumPy array alive.
     "onnxruntime": dict(traits=("BORROWS",)),
     # oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict.
@@ -442,8 +441,6 @@ TABLE: dict[str, dict[str, Any]] = {
     "arrayhub": dict(
         spellings=("USMArray",), sparse={"SparseArray": "arrayhub"}, advice={"SparseArray": "x.to_dense()"}
     ),
-    # Arrow's interface would export an array of one element.
-    "arro3": dict(types={"Scalar": None}, advice={"Scalar": "x.as_py()"}),
     "astropy": dict(
         resembling=("NDData",),
         types=dict.fromkeys(["FITS_rec", "FITS_record", "NDData", "Quantity", "Table"]),
@@ -465,17 +462,9 @@ TABLE: dict[str, dict[str, Any]] = {
         types={"UMat": None},
         advice={"UMat": "x.get()"},
     ),
-    "PySide6": dict(
-        roots=("PySide6", "PyQt6"),
-        resembling=("QImage",),
-        types={"QImage": None},
-        advice={"QImage": ("x.constBits()", "it has x.bytesPerLine() bytes per row, and is valid while x exists")},
-    ),
     "dask": dict(
         instead="dask.array.from_array(arrayhub.as_numpy(x))", types={"Array": None}, advice={"Array": "x.compute()"}
     ),
-    "cffi": dict(roots=("_cffi_backend",), resembling=("_CDataBase",), advice={"_CDataBase": "cffi.FFI().buffer(x)"}),
-    "gemmi": dict(types={"GridMeta": "array"}),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
     "h5py": dict(
         types=dict.fromkeys(["AbstractView", "Dataset"]),
@@ -485,7 +474,6 @@ TABLE: dict[str, dict[str, Any]] = {
         types={"masked_namespace.<locals>.MArray": None},
         advice={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},
     ),
-    "netCDF4": dict(types={"Variable": None}, advice={"Variable": "x[...]"}),
     "openmm": dict(types={"Quantity": None}, advice={"Quantity": ("x.value_in_unit(x.unit)", _NO_UNIT)}),
     "openvino": dict(
         types={"Constant": ("data", _dtype_of_openvino), "Tensor": ("data", _dtype_of_openvino)},

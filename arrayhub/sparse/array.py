@@ -19,15 +19,15 @@ from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.runtimes.sycl import named_queue
 from arrayhub.sparse.conversion import to_dense, to_format
-from arrayhub.sparse.formats import FORMATS, row_of
-from arrayhub.sparse.picture import picture_of
-from arrayhub.sparse.validation import (
+from arrayhub.sparse.formats import (
     CANONICAL,
+    FORMATS,
     NOT_CANONICAL,
     SEEN,
     is_canonical,
     is_on_host,
     parts_of,
+    row_of,
     structure_of,
 )
 
@@ -300,7 +300,8 @@ class SparseArray(SparseParts):
     @property
     def picture(self) -> TextPicture:
         """TextPicture : pattern of the stored values as text. See ``arrayhub.picture``."""
-        return picture_of(self)
+        found: TextPicture = hooks.sparse.picture_of(self)
+        return found
 
     def _repr_html_(self) -> str:
         return self.picture._repr_html_()

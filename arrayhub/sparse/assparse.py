@@ -9,8 +9,8 @@ from arrayhub.convert.functions import SparseParts
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.wrappers import sparse_module
 from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.formats import TRUSTED, is_on_host
 from arrayhub.sparse.libraries import LIBRARIES
-from arrayhub.sparse.validation import TRUSTED, is_on_host
 
 
 def assparse(

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.sparse.formats import FORMATS, Format
-from arrayhub.sparse.validation import CANONICAL, CHECKED, PADDED, is_on_host, structure_of, validate
+from arrayhub.sparse.formats import CANONICAL, CHECKED, FORMATS, PADDED, Format, is_on_host, structure_of, validate
 
 _INT32_MAX = 2**31 - 1
 

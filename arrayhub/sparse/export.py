@@ -13,9 +13,9 @@ from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse, change, sparse_or_none
+from arrayhub.sparse.formats import is_on_host, structure_of
 from arrayhub.sparse.libraries import RULES
 from arrayhub.sparse.rules import conform
-from arrayhub.sparse.validation import is_on_host, structure_of
 
 
 def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:

@@ -1,9 +1,16 @@
-"""Table of sparse formats, and validation of the shapes and types of their arrays."""
+"""Table of sparse formats, and validation of sparse arrays: shapes, types, indices, and canonical order.
+
+Results about indices are cached in the array.
+"""
 
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from arrayhub._core.errors import interface_error, show
+from arrayhub.convert.functions import SparseParts, as_numpy
+from arrayhub.runtimes.host import is_host_readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,16 @@ FORMATS = {
 DIMENSIONS = ("rows", "columns")
 
 
+def row_of(name: Any) -> Format:
+    """Return the row of a format by name, or raise ValueError."""
+    row = FORMATS.get(name) if isinstance(name, str) else None
+    if row is None:
+        raise ValueError(f"to_format: format is {show(name)}; accepted: {', '.join(map(repr, FORMATS))}")
+    return row
+
+
+# --------------------------------------------------------------------------------------------- shapes and types
+
 _Array = TypeVar("_Array")
 
 
@@ -41,13 +58,13 @@ def check_shapes(source: str, x: _Array) -> _Array:
     """
     row = FORMATS[x.format]  # type: ignore[attr-defined]
     if row.compressed is None:
-        _check_coords(source, x)
+        _check_shapes_of_coords(source, x)
     else:
-        _check_compressed(source, row, x)
+        _check_shapes_of_compressed(source, row, x)
     return x
 
 
-def _check_compressed(source: str, row: Format, x: Any) -> None:
+def _check_shapes_of_compressed(source: str, row: Format, x: Any) -> None:
     shape, batch, blocksize, indptr = x.shape, x.batch_ndim, x.blocksize, x.indptr
     stored = x.indices.shape
     of_data = x.data.shape
@@ -75,7 +92,7 @@ def _check_compressed(source: str, row: Format, x: Any) -> None:
         check_integers(source, indices=x.indices, indptr=indptr)
 
 
-def _check_coords(source: str, x: Any) -> None:
+def _check_shapes_of_coords(source: str, x: Any) -> None:
     shape, batch, joined = x.shape, x.batch_ndim, x.coords_array
     coords = {"coords": joined} if joined is not None else {f"coords[{k}]": array for k, array in enumerate(x._coords)}
     each = [array.shape for array in coords.values()] if joined is None else [joined.shape[1:]] * joined.shape[0]
@@ -102,9 +119,176 @@ def check_integers(source: str, **arrays: Any) -> None:
             raise interface_error(source, f"dtype of {name}", array.dtype, "integers in native byte order")
 
 
-def row_of(name: Any) -> Format:
-    """Return the row of a format by name, or raise ValueError."""
-    row = FORMATS.get(name) if isinstance(name, str) else None
-    if row is None:
-        raise ValueError(f"to_format: format is {show(name)}; accepted: {', '.join(map(repr, FORMATS))}")
-    return row
+# ------------------------------------------------------------------------------------------------------ indices
+
+# Bits of `SparseParts._state`.
+CHECKED = 1  # the indices are within the shape
+CANONICAL = 2  # the indices are sorted and distinct
+NOT_CANONICAL = 4  # the indices are unsorted or repeated
+PADDED = 8  # as in jax, elements outside the shape or after the last pointer are padding
+TRUSTED = 64  # exports do not read the indices, because the caller passed validate=False
+SEEN = CHECKED | CANONICAL | NOT_CANONICAL | PADDED | TRUSTED
+
+
+def is_on_host(x: SparseParts) -> bool:
+    """Return whether the host can read all arrays of a sparse array."""
+    return all(map(is_host_readable, (x.data, *structure_of(x))))
+
+
+def structure_of(x: SparseParts) -> tuple[Any, ...]:
+    """Return the arrays of indices, pointers or coordinates."""
+    if x.format != "coo":
+        return x.indices, x.indptr
+    return x._coords if x.coords_array is None else (x.coords_array,)
+
+
+def parts_of(x: SparseParts) -> dict[str, Any]:
+    """Return the arrays by the names of the constructor's parameters. ``coords`` is a tuple of arrays."""
+    if x.format != "coo":
+        return {"data": x.data, "indices": x.indices, "indptr": x.indptr}
+    return {"data": x.data, **({"coords": x._coords} if x.coords_array is None else {"coords_array": x.coords_array})}
+
+
+def validate(x: SparseParts) -> None:
+    """Validate the indices of an array once. Indices that the host cannot read are not validated.
+
+    Raise InterfaceError, which names the element, if an index or a pointer is invalid.
+    """
+    state = x._state
+    if state & CHECKED or not is_on_host(x):
+        return
+    check_indices(x)
+    x._state = state | CHECKED
+
+
+def check_indices(x: SparseParts) -> None:
+    """Validate the indices, which the host must be able to read. Raises like `validate`."""
+    if x.format == "coo":
+        _check_indices_of_coords(x)
+    else:
+        _check_indices_of_compressed(x)
+
+
+def _check_indices_of_compressed(x: SparseParts) -> None:
+    row = FORMATS[x.format]
+    check_integers("assparse", indices=x.indices, indptr=x.indptr)
+    indptr, indices = as_numpy(x.indptr), as_numpy(x.indices)
+    stored = indices.shape[-1]
+    lengths = x.shape[x.batch_ndim : x.batch_ndim + 2]
+    compressed = row.compressed or 0
+    major, minor = DIMENSIONS[compressed], DIMENSIONS[1 - compressed]
+    _check_each(indptr[..., 0] == 0, indptr, 0, "0")
+    falls = indptr[..., 1:] < indptr[..., :-1]  # np.diff could overflow
+    if falls.any():
+        place = np.unravel_index(int(falls.argmax()), falls.shape)
+        before = indptr[place]
+        place = (*place[:-1], place[-1] + 1)
+        raise interface_error(
+            "assparse",
+            f"indptr[{_text(place)}]",
+            int(indptr[place]),
+            f"{before} or more, because pointers of {major} must not decrease",
+        )
+    last, ends = indptr[..., -1], indptr.shape[-1] - 1
+    if x._state & PADDED:
+        _check_each(last <= stored, indptr, ends, f"at most {stored}, the length of indices")
+        indices = np.where(np.arange(stored) < last[..., None], indices, 0)
+    else:
+        _check_each(last == stored, indptr, ends, f"{stored}, the length of indices")
+    length = lengths[1 - compressed] // (x.blocksize[1 - compressed] if x.blocksize else 1)
+    blocks = "blocks of " if x.blocksize else ""
+    _check_below("indices", indices, length, f"the {blocks}{minor} of shape {x.shape}")
+
+
+def _check_each(good: Any, indptr: Any, last: int, accepted: str) -> None:
+    """Raise InterfaceError for the first batch where `good` is False. The error names element `last` of the batch."""
+    if good.all():
+        return
+    place = (*np.unravel_index(int(np.argmin(good)), good.shape), last)
+    raise interface_error("assparse", f"indptr[{_text(place)}]", int(indptr[place]), accepted)
+
+
+def _check_indices_of_coords(x: SparseParts) -> None:
+    batch = x.batch_ndim
+    joined = x.coords_array
+    if joined is not None:
+        check_integers("assparse", coords=joined)
+        joined = as_numpy(joined)
+    coords = x._coords if joined is None else joined
+    for k, array in enumerate(coords):
+        if joined is None:
+            check_integers("assparse", **{f"coords[{k}]": array})
+        values = as_numpy(array)
+        if x._state & PADDED:
+            values = np.where(values < x.shape[batch + k], values, 0)
+        _check_below(f"coords[{k}]", values, x.shape[batch + k], f"the lengths of shape {x.shape}")
+
+
+def _check_below(name: str, values: Any, length: int, what: str) -> None:
+    """Raise InterfaceError for the first index that is negative or not less than `length`."""
+    if values.size == 0:
+        return
+    # Viewed as unsigned integers, negative values exceed the signed maximum, so one comparison finds both faults.
+    unsigned = values if values.dtype.kind == "u" else values.view(f"u{values.itemsize}")
+    if int(unsigned.max()) < min(length, np.iinfo(values.dtype).max + 1):
+        return
+    bad = (values < 0) | (values >= length)
+    place = np.unravel_index(int(bad.argmax()), bad.shape)
+    accepted = f"0 to {length - 1}, {what}" if length else f"no index, because the length is 0 in {what}"
+    raise interface_error("assparse", f"{name}[{_text(place)}]", int(values[place]), accepted)
+
+
+def _text(place: tuple[Any, ...]) -> str:
+    return ", ".join(str(int(k)) for k in place)
+
+
+def validate_export(x: SparseParts) -> None:
+    """Validate the indices before an export, unless the caller passed ``validate=False``. Raises like `validate`."""
+    if not x._state & TRUSTED:
+        validate(x)
+
+
+def is_marked_canonical(x: SparseParts) -> bool:
+    """Return whether to mark an exported array as canonical. Indices on a device and trusted indices are not read."""
+    if x._state & PADDED:
+        return False
+    if x._state & TRUSTED or not is_on_host(x):
+        return bool(x._state & CANONICAL)
+    return is_canonical(x)
+
+
+def is_canonical(x: SparseParts) -> bool:
+    """Return whether the indices are sorted and distinct. Unless the result is cached, the host reads the indices."""
+    state = x._state
+    if not state & (CANONICAL | NOT_CANONICAL):
+        validate(x)
+        found = _sorted_coords(x) if x.format == "coo" else _sorted_indices(x)
+        state = x._state | (CANONICAL if found else NOT_CANONICAL)
+        x._state = state
+    return bool(state & CANONICAL)
+
+
+def _sorted_indices(x: SparseParts) -> bool:
+    indices, indptr = as_numpy(x.indices), as_numpy(x.indptr)
+    stored = indices.shape[-1]
+    if stored < 2:
+        return True
+    rises = (indices[..., 1:] > indices[..., :-1]).reshape(-1, stored - 1)
+    for flags, starts in zip(rises, indptr.reshape(-1, indptr.shape[-1]), strict=True):
+        first = starts[(starts > 0) & (starts < stored)]
+        flags[max(int(starts[-1]) - 1, 0) :] = True  # padding
+        flags[first - 1] = True  # the first index of a row may be less than the last index of the previous row
+    return bool(rises.all())
+
+
+def _sorted_coords(x: SparseParts) -> bool:
+    coords = [as_numpy(array) for array in (x._coords if x.coords_array is None else x.coords_array)]
+    if x.data.shape[x.batch_ndim] < 2:
+        return True
+    if not coords:
+        return False
+    rises = coords[-1][..., 1:] > coords[-1][..., :-1]
+    for array in coords[-2::-1]:
+        after, before = array[..., 1:], array[..., :-1]
+        rises = (after > before) | ((after == before) & rises)
+    return bool(rises.all())

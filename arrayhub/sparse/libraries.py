@@ -24,8 +24,7 @@ from arrayhub._core.errors import (
 )
 from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, asarray
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.formats import FORMATS, INTEGERS, check_shapes
-from arrayhub.sparse.validation import PADDED, is_marked_canonical
+from arrayhub.sparse.formats import FORMATS, INTEGERS, PADDED, check_shapes, is_marked_canonical
 
 _Export = Callable[[Any], Any]
 

@@ -3,19 +3,24 @@
 `nested/methods` has the same functions for nested arrays: import, export, pickles and descriptions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from arrayhub._core.errors import InterfaceError
+from arrayhub.array.usm_array import USMArray
+from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.inspection.printout import head_lines, part_lines
 from arrayhub.inspection.texts import attempt
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse, relocate
 from arrayhub.sparse.assparse import sparse_or_none as import_or_none
+from arrayhub.sparse.conversion import elements
 from arrayhub.sparse.export import convert_like, device_of
 from arrayhub.sparse.export import give_any as export
-from arrayhub.sparse.pickling import reduce
-from arrayhub.sparse.validation import check_indices, parts_of
+from arrayhub.sparse.formats import FORMATS, PADDED, check_indices, check_shapes, is_on_host, parts_of
+from arrayhub.transport.codec import restore_state, state_error
 
 __all__ = [
     "assparse",
@@ -25,6 +30,7 @@ __all__ = [
     "find_faults",
     "import_or_none",
     "lines_of",
+    "picture_of",
     "reduce",
     "relocate",
     "view_of",
@@ -67,3 +73,79 @@ def find_faults(obj: Any, texts: list[str]) -> list[str] | None:
     except InterfaceError as error:
         return [f"x: {error}"]
     return []
+
+
+# ------------------------------------------------------------------------------------------------------ picture
+
+MOST_CELLS = 32  # maximum number of cells along each side
+_SHADES = np.array(list(".-+*#"))  # from a cell without stored values to the cell with the most
+
+
+def picture_of(x: Any) -> TextPicture:
+    """Return the text. If the indices are invalid or on a device, a line with the reason replaces the grid.
+
+    The counts of all batches are added. Empty arrays, and arrays without exactly two sparse dimensions, have no grid.
+    """
+    lines = [repr(x)[1:-1]]
+    lengths = x.shape[x.batch_ndim : len(x.shape) - x.dense_ndim]
+    if not is_on_host(x):
+        lines.append("the memory is on a device; call x.to_host() to show the pattern")
+    elif len(lengths) == 2 and 0 not in lengths:
+        try:
+            coords, _ = elements(x)
+        except ValueError as error:
+            lines.append(str(error))
+        else:
+            lines.extend(_draw_grid(coords[1:], lengths))
+    return TextPicture("\n".join(lines))
+
+
+def _draw_grid(coords: Any, lengths: tuple[int, ...]) -> list[str]:
+    """Return the lines of a grid of at most 32 by 32 cells, from the number of stored values in each cell."""
+    sides: Any = [min(length, MOST_CELLS) for length in lengths]
+    rows, columns = coords
+    counts, _, _ = np.histogram2d(rows, columns, sides, [[0, length] for length in lengths])
+    shades = np.ceil(counts * (len(_SHADES) - 1) / max(counts.max(), 1)).astype(int)
+    return list(map(" ".join, _SHADES[shades]))
+
+
+# ------------------------------------------------------------------------------------------------------ pickles
+
+# A pickle contains ``arrayhub._unpickle_sparse(state)``. ``state`` is a dict with the format, the shape and the parts.
+# Each part is a USMArray, whose ``__reduce__`` passes the bytes out of band in protocol 5, and applies the setting of
+# `arrayhub.transport.pickling` to device memory.
+
+
+def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return the function and the argument that restore an array, for ``SparseArray.__reduce__``."""
+    facts = {"blocksize": x.blocksize, "batch_ndim": x.batch_ndim, "padded": bool(x._state & PADDED)}
+    stated = {name: fact for name, fact in facts.items() if fact}
+    return _unpickle_sparse, ({"format": x.format, "shape": x.shape, **parts_of(x), **stated},)
+
+
+def _unpickle_sparse(state: Any) -> SparseArray:
+    """Restore the array of a pickle, or raise UnpicklingError. Indices are validated on first use."""
+    return restore_state(_build_array, state, "SparseArray")
+
+
+_unpickle_sparse.__module__ = "arrayhub"  # pickles name this module, so the function can move
+
+
+def _build_array(found: Any) -> SparseArray:
+    state = dict(found)
+    name, shape, batch = state.pop("format"), state.pop("shape"), state.get("batch_ndim", 0)
+    row = FORMATS[name]
+    if ("blocksize" in state) is not row.blocks:
+        raise state_error("blocksize", state.get("blocksize"), "two lengths for bsr and bsc only")
+    lengths = shape if type(shape) is tuple else (None,)
+    if any(type(length) is not int or length < 0 for length in (*lengths, batch)):
+        raise state_error("shape", shape, "a tuple of lengths")
+    arrays = [state["data"], *(state[part] for part in ("indices", "indptr", "coords_array") if part in state)]
+    if type(state.get("coords", ())) is not tuple:
+        raise state_error("coords", state["coords"], "a tuple of arrays")
+    for array in (*arrays, *state.get("coords", ())):
+        if not isinstance(array, USMArray) or array.ndim == 0:
+            raise state_error("part", array, "arrays of one or more dimensions")
+    if state.pop("padded", False):
+        state["state"] = PADDED
+    return check_shapes("pickle", SparseArray(name, shape, **state))

@@ -11,9 +11,17 @@ from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.conversion import has_padding, to_format
-from arrayhub.sparse.formats import FORMATS
+from arrayhub.sparse.formats import (
+    FORMATS,
+    PADDED,
+    SEEN,
+    TRUSTED,
+    is_canonical,
+    is_on_host,
+    structure_of,
+    validate_export,
+)
 from arrayhub.sparse.libraries import RULES, TYPE_NUMBERS, SparseLibrary
-from arrayhub.sparse.validation import PADDED, SEEN, TRUSTED, is_canonical, is_on_host, structure_of, validate_export
 
 _COUNTS = "the batches have different numbers of stored values"
 

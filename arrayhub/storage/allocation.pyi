@@ -32,19 +32,5 @@ def empty(
     memory: _Memory | None = None,
     device: _DeviceLike | None = None,
 ) -> USMArray: ...
-def zeros(
-    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
-    dtype: _DTypeLike | None = None,
-    *,
-    like: Any = None,
-    aligned_index: Sequence[SupportsIndex] | None = None,
-    halo: _Halo | None = None,
-    dimensions: Sequence[str] | None = None,
-    dims: Sequence[str | None] | None = None,
-    layout: Sequence[SupportsIndex] | Literal["C", "F"] | None = None,
-    backend: str | None = None,
-    alignment: SupportsIndex | None = None,
-    origin: Sequence[SupportsIndex] | None = None,
-    memory: _Memory | None = None,
-    device: _DeviceLike | None = None,
-) -> USMArray: ...
+
+zeros = empty  # has the same parameters

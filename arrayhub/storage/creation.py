@@ -190,7 +190,10 @@ def from_array(
     ((1, 2), True)
     """
     _check_names("from_array", options)
-    given = _closer(data, device_data, options.get("memory"))
+    if data is None and device_data is None:
+        raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")
+    is_near = device_data is None or options.get("memory") not in ("cuda", "cuda_managed", "usm_device", "usm_shared")
+    given = data if data is not None and is_near else device_data
     if dtype is not None:
         element_type(dtype)  # rejects sub-arrays
     source = asarray(given, copy=None, dtype=dtype)
@@ -199,7 +202,13 @@ def from_array(
             f"from_array: elements of {name_of_elements(source)} are packed into shared bytes; accepted: elements of"
             " one byte or more. Call x.copy(), or x.to_device(device)"
         )
-    fresh = empty(source.shape, source.dtype, **_labelled_as(source, options))
+    if options.get("dims") is None and options.get("dimensions") is None:
+        options["dims"] = source.dims
+    if options.get("origin") is None:
+        options["origin"] = source.origin
+    if options.get("halo") is None:
+        options["halo"] = source.halo
+    fresh = empty(source.shape, source.dtype, **options)
     transfer.write(fresh, source)
     copied: USMArray = as_copy(fresh)
     return copied
@@ -209,26 +218,3 @@ def _fill(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
     """Assign the 0-d array `value` to all elements of `fresh`, and return `fresh`."""
     transfer.write(fresh, asarray(value))
     return fresh
-
-
-def _closer(data: Any, device_data: Any, memory: _Memory | None) -> Any:
-    """Return the source of a copy to `memory`.
-
-    The source is `device_data` for CUDA device and managed memory, and for USM device and shared memory, else `data`.
-    If only one of the two is given, it is the source.
-    """
-    if data is None and device_data is None:
-        raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")
-    is_far = device_data is not None and memory in ("cuda", "cuda_managed", "usm_device", "usm_shared")
-    return device_data if data is None or is_far else data
-
-
-def _labelled_as(model: USMArray, options: Options) -> Options:
-    """Set the omitted labels (`dims`, `origin`, `halo`) in `options` to the labels of `model`."""
-    if options.get("dims") is None and options.get("dimensions") is None:
-        options["dims"] = model.dims
-    if options.get("origin") is None:
-        options["origin"] = model.origin
-    if options.get("halo") is None:
-        options["halo"] = model.halo
-    return options

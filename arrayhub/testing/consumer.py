@@ -190,17 +190,12 @@ def _check_values(read: Any, offered: _Offered) -> None:
 
 @_each_offer
 def _check_readonly(read: Any, offered: _Offered) -> None:
-    if not _is_readonly(offered):
+    # Legacy capsules lack the read-only flag.
+    if isinstance(offered.obj, _Legacy) or asarray(offered.obj).flags.writeable:
         raise NotMade("the memory is writable")
     array = offered.import_result(offered.read(read))
     if array.size and array.ptr in offered.span and array.flags.writeable:
         raise Broken("read-only memory is writable")
-
-
-def _is_readonly(offered: _Offered) -> bool:
-    if isinstance(offered.obj, _Legacy):
-        return False  # legacy capsules lack the read-only flag
-    return not asarray(offered.obj).flags.writeable
 
 
 @_each_offer

@@ -307,7 +307,12 @@ def _check_streams(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
     device = _device_type(made)
     accepted = 0
-    for stream in _streams_for(made, device):
+    streams: tuple[Any, ...] = (None,)
+    if device == "cuda":
+        streams = (None, cuda.LEGACY, cuda.PER_THREAD, cuda.new_stream(), -1)
+    elif device == "oneapi":
+        streams = (None, queue_of(made.array()))
+    for stream in streams:
         if device == "cuda":
             cuda.delay(cuda.LEGACY)  # delays the work of `make`, so that a missing wait is detected
             made = _Made(make, dtype, layout)
@@ -342,13 +347,6 @@ def _device_type(made: _Made) -> str:
         if tuple(getattr(made.obj, "__dlpack_device__", tuple)())[:1] == (2,):
             return "cuda"
         raise
-
-
-def _streams_for(made: _Made, device: str) -> tuple[Any, ...]:
-    """Return the values of `stream` that are tested for a device type."""
-    if device == "cuda":
-        return (None, cuda.LEGACY, cuda.PER_THREAD, cuda.new_stream(), -1)
-    return (None, queue_of(made.array())) if device == "oneapi" else (None,)
 
 
 def _words_of_stream(stream: Any) -> str:

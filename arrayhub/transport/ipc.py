@@ -216,13 +216,14 @@ class IpcHandle:
         )
 
     def _on_device(self, borrow: Borrow, stream: Any) -> USMArray:
-        from arrayhub.transport.ipc_cuda import bytes_of
+        from arrayhub.transport.ipc_cuda import Mapped
 
         if borrow.is_local:  # CUDA cannot import memory of the same process
             for descriptor in borrow.descriptors:
                 os.close(descriptor)
             return asarray(borrow.local_memory(self._description.identifier), stream=stream)
-        array: USMArray = in_place(self._description.state, bytes_of(borrow, stream, self.access == "readwrite"))
+        memory = asarray(Mapped(borrow, stream, self.access == "readwrite"))
+        array: USMArray = in_place(self._description.state, memory)
         return array
 
     def _on_host(self, borrow: Borrow) -> USMArray:

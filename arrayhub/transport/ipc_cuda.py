@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import asarray
 from arrayhub.runtimes import cuda_ipc
 from arrayhub.runtimes.cuda import stream_handle, stream_of_array
 from arrayhub.transport.ipc_server import Borrow
@@ -62,8 +61,12 @@ def _why(pool: int, error: Exception) -> str:
     return f"ipc_handle: the CUDA memory cannot be opened by other processes: {reason}; {error}. Copy it: {_COPY}"
 
 
-class _Mapped:
-    """Producer for the bytes of another process's allocation. The borrow ends when this object is freed."""
+class Mapped:
+    """Producer for the bytes of another process's allocation, for `asarray`. The borrow ends when this object is freed.
+
+    Work on `stream` waits for the owner's stream. Raise BufferError if the driver cannot import the memory, or if this
+    process does not see the device.
+    """
 
     def __init__(self, borrow: Borrow, stream: Any, writable: bool) -> None:
         payload, self._borrow = borrow.payload, borrow
@@ -90,11 +93,3 @@ class _Mapped:
     def __del__(self) -> None:
         self._memory = None  # type: ignore[assignment]
         self._borrow.end()
-
-
-def bytes_of(borrow: Borrow, stream: Any, writable: bool) -> USMArray:
-    """Return the bytes of the owner's allocation. Work on `stream` waits for the owner's stream.
-
-    Raise BufferError if the driver cannot import the memory, or if this process does not see the device.
-    """
-    return asarray(_Mapped(borrow, stream, writable))

@@ -58,10 +58,21 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     """
     array = asarray(obj)
     received_unseen = array.is_copy and not isinstance(obj, USMArray)
-    array = _require_host(array)
+    if not is_host_readable(array):
+        call = (
+            "call arrayhub.to_host(x), and after a receive x.to_device(...). An MPI that supports the device accepts"
+            " the array itself"
+        )
+        raise BufferError(unreadable("mpi", array.device, call=call))
+    array = host_view(array)
     element = _find_element_type(array)
-    if op is not None:
-        _refuse_reduction(array, element)
+    if op is not None and element is None:
+        raise TypeError(
+            f"mpi: op is given, but MPI's operations do not support the elements of {array!r}; convert them first, for"
+            " example arrayhub.as_numpy(x).astype('float32')"
+        )
+    if op is not None and not array.flags.c_contiguous:
+        raise BufferError("mpi: op is given, but the elements are not contiguous in C order; call x.copy() first")
     if not array.flags.c_contiguous or is_packed(array):
         datatype = _contiguous_datatype(array, element)
     else:
@@ -70,20 +81,6 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     if received_unseen:
         buffer.flags.writeable = False
     return [buffer, None, datatype]
-
-
-def _require_host(array: USMArray) -> USMArray:
-    if not is_host_readable(array):
-        raise BufferError(
-            unreadable(
-                "mpi",
-                array.device,
-                call="call arrayhub.to_host(x), and after a receive x.to_device(...). An MPI that supports the device"
-                " accepts the array itself",
-            )
-        )
-    host: USMArray = host_view(array)
-    return host
 
 
 def _find_element_type(array: USMArray) -> Any:
@@ -103,16 +100,6 @@ def _find_element_type(array: USMArray) -> Any:
     except ValueError:
         return None
     return None if found == MPI.DATATYPE_NULL else found  # an MPI without the type
-
-
-def _refuse_reduction(array: USMArray, element: Any) -> None:
-    if element is None:
-        raise TypeError(
-            f"mpi: op is given, but MPI's operations do not support the elements of {array!r}; convert them first, for"
-            " example arrayhub.as_numpy(x).astype('float32')"
-        )
-    if not array.flags.c_contiguous:
-        raise BufferError("mpi: op is given, but the elements are not contiguous in C order; call x.copy() first")
 
 
 def _contiguous_datatype(array: USMArray, element: Any) -> Any:

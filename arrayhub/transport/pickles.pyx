@@ -1,4 +1,4 @@
-"""Pickling and unpickling of arrays.
+"""Pickling and unpickling of arrays, and copies that keep the padding of rows.
 
 A pickle contains ``arrayhub._unpickle(state, data)``. `data` contains the bytes of the elements, out of band if the pickler
 supports this, or the location of mapped memory (transport/shared_memory.py). Above SMALL bytes, `data` is a flat ndarray and
@@ -62,10 +62,11 @@ from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.transfer.host_copies cimport footprint
 
+from arrayhub import transfer
 from arrayhub._core.errors import PASSES_ON, TOO_LARGE, show
 from arrayhub._core.descriptor import label
 from arrayhub.array.usm_array import USMArray
-from arrayhub.transfer.host_copies import gather
+from arrayhub.transfer.host_copies import gather, with_padding
 from arrayhub.transfer.host import copy as host_copy
 from arrayhub.transport import codec, device_placement, shared_memory
 from arrayhub.transport.codec import state_error
@@ -517,3 +518,25 @@ cdef int set_labels_of(Descriptor a, object labels) except -1:
     except (TypeError, ValueError) as error:
         raise state_error("labels", labels, f"dims, origin and halo of the array ({error})") from error
     return 0
+
+
+# -------------------------------------------------------------------------------------------------------- deep copies
+
+
+def padded_copy(Descriptor array, Py_ssize_t boundary):
+    """Copy an array with padded rows, for ``copy.deepcopy``. The copy has the same strides and the same alignment.
+
+    `boundary` is the result of `row_boundary`, in bytes.
+    """
+    from arrayhub.storage.allocation import empty, memory_of
+
+    def copy_beside(run):
+        on_boundary = -run.ptr % boundary
+        if on_boundary >= run.size:      # no byte of the run is on a boundary
+            return transfer.copy(run)
+        memory, device = memory_of(run, "array", "Call arrayhub.to_host(x)")
+        fresh = empty(run.shape, run.dtype, alignment=boundary, aligned_index=(on_boundary,), memory=memory, device=device)
+        transfer.write(fresh, run)
+        return fresh
+
+    return with_padding(array, copy_beside)

@@ -505,16 +505,6 @@ def test_openmm_quantities_are_rejected():
         assert np.array_equal(ah.as_numpy(x.value_in_unit(x.unit)), x / x.unit)
 
 
-def test_arro3_scalar_is_rejected():
-    core = library("arro3.core")
-    pa = library("pyarrow")
-    scalar = core.Array(pa.array([1.5, 2.5]))[1]
-    with pytest.raises(TypeError, match=r"^asarray: arro3\.Scalar is not imported as an array. Call x\.as_py\(\)"):
-        ah.asarray(scalar)
-    assert ah.asarray(scalar.as_py()).shape == ()
-    assert ah.asarray(core.Array(pa.array([1.5, 2.5]))).tolist() == [1.5, 2.5]
-
-
 def test_errors_for_nanoarrow_bit_buffers_suggest_a_call_that_unpacks():
     """Buffers of packed booleans are rejected. Their own ``__dlpack__`` also raises an error."""
     na = library("nanoarrow")
