@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from arrayhub import __file__ as arrayhub_file
-from arrayhub import __version__, asarray, sycl_runtime
+from arrayhub import asarray, sycl_runtime
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.libraries import known, wrappers
 from arrayhub.libraries.plugins import emitter, entry_points, load_library, words_of
@@ -62,9 +61,10 @@ def examine() -> dict[str, Any]:
     with ThreadPoolExecutor(min(len(probes), os.cpu_count() or 1)) as pool:
         found = dict(zip(probes, pool.map(probe, probes), strict=True))
     driver = found["cuda"].get("driver")
+    package = importlib.import_module("arrayhub")
     report: dict[str, Any] = {
         # The version of the imported package, because its metadata may be missing or belong to another copy.
-        "arrayhub": {"version": __version__, "location": os.path.dirname(arrayhub_file or "")},
+        "arrayhub": {"version": package.__version__, "location": os.path.dirname(package.__file__ or "")},
         "python": {
             "version": platform.python_version(),
             "implementation": platform.python_implementation(),

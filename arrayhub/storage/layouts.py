@@ -6,6 +6,7 @@ largest strides, in numeric order, followed by I, J and K in the order of the pr
 storage proposal. GT4Py itself ranks dimensions by position if they are not in the order I, J, K.
 """
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -177,11 +178,11 @@ def default_dimensions(nd: int) -> tuple[str, ...]:
 
 def find(backend: str) -> Preset:
     """Return the preset of a backend, or raise ValueError. GT4Py is imported only if the name is unknown without it."""
-    found = None
-    if isinstance(backend, str):
+    found = source(backend) if isinstance(backend, str) else None
+    if found is None and isinstance(backend, str):
+        with contextlib.suppress(ImportError):
+            import_module(_GT4PY)
         found = source(backend)
-        if found is None and _import_gt4py():
-            found = source(backend)
     if found is None:
         raise ValueError(
             f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}. Register it with"
@@ -215,12 +216,3 @@ def names() -> list[str]:
 def _gt4pys() -> Mapping[str, Any]:
     """Return GT4Py's private registry, or an empty mapping if GT4Py is not loaded or lacks the registry."""
     return getattr(sys.modules.get(_GT4PY), "REGISTRY", {})
-
-
-def _import_gt4py() -> bool:
-    """Import GT4Py's registry, and return whether the import succeeded."""
-    try:
-        import_module(_GT4PY)
-    except ImportError:
-        return False
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
@@ -132,23 +133,19 @@ def _create_bytes(nbytes: int) -> Any:
 
 def _commit_datatype(parts: list[Any], extent: int) -> Any:
     """Resize the last of a chain of derived datatypes to `extent` and commit it. Free the other datatypes."""
-    made = _own_datatype(parts[-1].Create_resized(0, extent))
+    made = _owner_class()(parts[-1].Create_resized(0, extent))
     made.Commit()
     for part in parts:
         part.Free()
     return made
 
 
-_owner_class: list[Any] = []  # contains one class, which is created after mpi4py is imported
-
-
-def _own_datatype(datatype: Any) -> Any:
-    """Return a datatype that is freed with its Python object. MPI defers the deallocation for pending messages."""
+@cache
+def _owner_class() -> Any:
+    """Return the class of datatypes that are freed with their Python object. MPI waits for pending messages."""
     from mpi4py import MPI
 
-    if not _owner_class:
-        _owner_class.append(type("Owned", (MPI.Datatype,), {"__del__": _free_datatype}))
-    return _owner_class[0](datatype)
+    return type("Owned", (MPI.Datatype,), {"__del__": _free_datatype})
 
 
 def _free_datatype(datatype: Any) -> None:

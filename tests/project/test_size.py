@@ -28,7 +28,7 @@ LINES = {
     "arrayhub/testing": 1360,
     "arrayhub/transfer": 3885,
     "arrayhub/transport": 2230,
-    "tests": 59000,
+    "tests": 58200,
 }
 FILES, PARTICIPLES, READS = 240, 10, 5
 DEFINITION = re.compile(r"^[ \t]*(?:async )?(?:def|cdef|cpdef)\b[^\n(=]*?(\w+)[ \t]*\(", re.MULTILINE)
