@@ -462,9 +462,16 @@ TABLE: dict[str, dict[str, Any]] = {
         types={"UMat": None},
         advice={"UMat": "x.get()"},
     ),
+    "PySide6": dict(
+        roots=("PySide6", "PyQt6"),
+        resembling=("QImage",),
+        types={"QImage": None},
+        advice={"QImage": ("x.constBits()", "it has x.bytesPerLine() bytes per row, and is valid while x exists")},
+    ),
     "dask": dict(
         instead="dask.array.from_array(arrayhub.as_numpy(x))", types={"Array": None}, advice={"Array": "x.compute()"}
     ),
+    "gemmi": dict(types={"GridMeta": "array"}),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
     "h5py": dict(
         types=dict.fromkeys(["AbstractView", "Dataset"]),
@@ -474,6 +481,7 @@ TABLE: dict[str, dict[str, Any]] = {
         types={"masked_namespace.<locals>.MArray": None},
         advice={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},
     ),
+    "netCDF4": dict(types={"Variable": None}, advice={"Variable": "x[...]"}),
     "openmm": dict(types={"Quantity": None}, advice={"Quantity": ("x.value_in_unit(x.unit)", _NO_UNIT)}),
     "openvino": dict(
         types={"Constant": ("data", _dtype_of_openvino), "Tensor": ("data", _dtype_of_openvino)},

@@ -20,7 +20,7 @@ LINES = {
     "arrayhub/convert": 4630,
     "arrayhub/include": 2210,
     "arrayhub/inspection": 3110,
-    "arrayhub/libraries": 4410,
+    "arrayhub/libraries": 4415,
     "arrayhub/nested": 7660,
     "arrayhub/runtimes": 2815,
     "arrayhub/sparse": 1810,
