@@ -1,9 +1,6 @@
 """Public functions for import, export and copies: `asarray`, the ``as_*`` functions, `convert`, `to_host`, `to_device`.
 
-Included files:
-
-- dispatch: selection of the importer or protocol for an object
-- sparse_parts: struct of a sparse array
+The included file, dispatch, selects the importer or protocol for an object.
 """
 
 cimport cython
@@ -25,7 +22,36 @@ from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import order_on_stream
 
 include "dispatch.pxi"
-include "sparse_parts.pxi"
+
+
+cdef class SparseParts:
+    """Base of SparseArray, by which compiled code recognizes sparse arrays. `SparseArray` adds only methods."""
+
+    cdef readonly str format
+    cdef readonly tuple shape
+    cdef readonly object data
+    cdef readonly object indices
+    cdef readonly object indptr
+    cdef readonly object coords_array      # coo: coordinates as one array, dimension first; None if they are separate
+    cdef readonly tuple blocksize
+    cdef readonly int batch_ndim
+    cdef public object _coords             # coo: tuple of arrays; None until `coords` is read
+    cdef public int _state                 # bits of `sparse.formats` and `sparse.libraries`
+    cdef object __weakref__
+
+    def __cinit__(self, str format, tuple shape, data, indices=None, indptr=None, coords=None, coords_array=None,
+                  tuple blocksize=None, int batch_ndim=0, int state=0):
+        self.format = format
+        self.shape = shape
+        self.data = data
+        self.indices = indices
+        self.indptr = indptr
+        self.coords_array = coords_array
+        self.blocksize = blocksize
+        self.batch_ndim = batch_ndim
+        self._coords = coords
+        self._state = state
+
 
 # --------------------------------------------------------------------------------------------------- public functions
 
