@@ -224,7 +224,8 @@ def test_elements_smaller_than_a_byte_are_packed_unless_flagged(dtype, shape, nb
     assert padded.nbytes == padded.size
     for known in ((1, 1), (1, 2**32), (1, 10**30), (2, 0), (10**30, 0)):
         assert tensor_of(padded.__dlpack__(max_version=known)).flags == PADDED
-    for known in ((1, 0), (1, -1), (1, 1 - 2**32), (1, -(10**30)), None):  # consumers of legacy capsules would treat the elements as packed
+    # Consumers of legacy capsules would treat the elements as packed.
+    for known in ((1, 0), (1, -1), (1, 1 - 2**32), (1, -(10**30)), None):
         with pytest.raises(BufferError, match=r"padded to bytes, and .*pass max_version=\(1, "):
             padded.__dlpack__(max_version=known)
 

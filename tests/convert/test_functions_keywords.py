@@ -509,7 +509,7 @@ def test_bytes_are_not_cast_one_by_one(function, name):
     with pytest.raises(TypeError, match="bytes without a type") as raised:
         take(x, dtype="f4")
     call = raised.value.call
-    # The traceback and this frame are a cycle. From CPython 3.13 on, the collector reports a BytesIO in a cycle with its view.
+    # Break the cycle of traceback and frame. CPython 3.13 and later report a BytesIO that is in a cycle with its view.
     del raised
     assert eval(call, {"arrayhub": ah, "x": x}).tolist() == [1.0]
     assert ah.as_numpy(take(x, dtype="u1", copy=None)).tolist() == [0, 0, 128, 63]
