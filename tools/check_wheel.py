@@ -26,7 +26,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOWED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-# Megabytes of a wheel, and of the files in it: docs/promises.md. Reference counts without the GIL take more instructions.
+# Megabytes of a wheel, and of the files in it: docs/promises.md. Reference counts without the GIL take more code.
 SIZES, FREE_THREADED_SIZES = (2.5, 6.0), (2.75, 6.75)
 NEEDS = ("pytest", "pytest-timeout", "hypothesis", "ml_dtypes", "numpy")
 TESTS = (

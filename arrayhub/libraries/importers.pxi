@@ -189,7 +189,9 @@ cdef Descriptor parse_polars(object obj, object stream):
     cdef PyObject* arguments[2]
     cdef PyObject* to_numpy = seen(&_polars_to_numpy)
     if to_numpy == NULL:      # without the decorator that checks keywords, which takes as long as the method
-        to_numpy = set_once(&_polars_to_numpy, NULL, getattr(type(obj).to_numpy, "__wrapped__", type(obj).to_numpy))
+        from polars import Series
+
+        to_numpy = set_once(&_polars_to_numpy, NULL, getattr(Series.to_numpy, "__wrapped__", Series.to_numpy))
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> allow_copy
     try:
