@@ -341,9 +341,9 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
     if not queued_only and nbytes >= SMALL_COPY:
         wait(stream, ordinal)  # Ctrl-C interrupts the wait for the producer's work
     most = settings.chunk() if detour else UNINTERRUPTED_COPY
-    streams = (stream,)
+    streams = [stream]
     if detour and nbytes > most and not queued_only:
-        streams = (stream, waiting_stream(ordinal, stream))
+        streams.append(waiting_stream(ordinal, stream))
     piece = min(most // len(streams), nbytes) // route.word
     kernel, staging = 0, _Nowhere
     if reordering:
