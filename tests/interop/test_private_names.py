@@ -357,7 +357,7 @@ def test_every_used_private_name_of_cpython_is_in_the_table():
         if source.suffix in (".pyx", ".pxd", ".pxi", ".h", ".py") and "include" not in source.parts:
             used.update(
                 re.findall(
-                    r"\b(?:_Py[A-Z]\w+|_Py_\w+|PyUnstable_\w+|tp_mro|tp_version_tag|sys\._\w+)", source.read_text()
+                    r"\b(?:_Py[A-Z]\w+|_Py_\w+|PyUnstable_\w+|tp_mro|m_ml|tp_version_tag|sys\._\w+)", source.read_text()
                 )
             )
     assert "_PyObject_LookupAttr" in used

@@ -17,7 +17,7 @@ LINES = {
     "arrayhub/adapters": 6700,
     "arrayhub/array": 2540,
     "arrayhub/capi": 1720,
-    "arrayhub/convert": 4610,
+    "arrayhub/convert": 4640,
     "arrayhub/include": 2210,
     "arrayhub/inspection": 3110,
     "arrayhub/libraries": 4435,
