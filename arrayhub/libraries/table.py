@@ -428,6 +428,7 @@ TABLE: dict[str, dict[str, Any]] = {
             "Variable": "x.value()",
         },
     ),
+    "ml_dtypes": dict(install="pip install ml_dtypes"),
     # If an OrtValue was created from a NumPy array, its capsule does not keep the NumPy array alive.
     "onnxruntime": dict(traits=("BORROWS",)),
     # oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict.

@@ -520,7 +520,6 @@ SCIPY = (
     Route("asarray(csr)", FEW, "TypeError"),
     Route("s.T", SOME),
     Route("s.to_dense()", FEW),
-    Route("s.to_format('bsr')", FEW),
     Route("assparse(csr).canonical", FEW),
     Route("pickle.loads(pickle.dumps(s, 5))", FEW),
 )
