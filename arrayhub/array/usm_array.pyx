@@ -243,27 +243,27 @@ cdef extern from *:
     void set_lookup_order "arrayhub_set_lookup_order"(type cls, tuple order)
 
 
-cdef class Hint:
+cdef class _Hint:
     """Class attribute that raises an AttributeError with a given text."""
     cdef str text
 
 
 cdef PyObject* raise_hint(PyObject* hint, PyObject* instance, PyObject* cls) noexcept:
     # Unlike `__get__` of a cdef class, the slot does not make a traceback, which `hasattr` would discard.
-    PyErr_SetObject(AttributeError, (<Hint> hint).text)
+    PyErr_SetObject(AttributeError, (<_Hint> hint).text)
     return NULL
 
 
-(<PyTypeObject*> Hint).tp_descr_get = <descrgetfunc> raise_hint
+(<PyTypeObject*> _Hint).tp_descr_get = <descrgetfunc> raise_hint
 
 
-cdef Hint make_hint(str name, str call):
-    cdef Hint hint = Hint.__new__(Hint)
+cdef _Hint make_hint(str name, str call):
+    cdef _Hint hint = _Hint.__new__(_Hint)
     hint.text = f"{name}: USMArray does not have this attribute; use {call}"
     return hint
 
 
-class Unlisted(type):
+class _Unlisted(type):
     """Metaclass of a class whose attributes `dir`, `inspect` and protocols of `typing` do not find."""
 
     @property
@@ -274,7 +274,7 @@ class Unlisted(type):
 # A class before `object` in USMArray's lookup order. USMArray itself does not contain the hints, because `dir` would list
 # them. A method `__getattr__` or the slot `tp_getattro` would take less code, but CPython caches the lookup of methods, and
 # of missing attributes, only for classes without these.
-Absent = Unlisted("Absent", (), {"__module__": __name__, **{name: make_hint(name, call) for name, call in HINTS.items()}})
+_Absent = _Unlisted("_Absent", (), {"__module__": __name__, **{name: make_hint(name, call) for name, call in HINTS.items()}})
 
 
 cdef extern from *:
@@ -1324,4 +1324,4 @@ cdef object sequence(tuple arguments):
 
 register_class(USMArray)
 refuse_in_place_operators(USMArray)
-set_lookup_order(USMArray, (USMArray, Descriptor, Absent, object))
+set_lookup_order(USMArray, (USMArray, Descriptor, _Absent, object))
