@@ -206,20 +206,13 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
         )
     elsewhere = _ENGINES.get(array.device.type) != target
     source = "host" if elsewhere and is_host_readable(array) else _engine_name(array.device)
-    route = _ROUTES[source, target]
-    if progress is None:  # avoid the overhead of the context manager for small copies
-        return _follow(route, array, source, target, device.id, stream, None)
+    *first_steps, last = _ROUTES[source, target]
     from arrayhub.transfer.progress import reporting
 
-    with reporting(progress, array.nbytes * len(route)) as report:
-        return _follow(route, array, source, target, device.id, stream, report)
-
-
-def _follow(route, array, source, target, ordinal, stream, report):
-    """Call the functions of a route: all but the last one belong to the engine `source`, the last one to `target`."""
-    for function in route[:-1]:
-        array = getattr(_engine(source), function)(array, progress=report)
-    return getattr(_engine(target), route[-1])(array, ordinal, stream=stream, progress=report)
+    with reporting(progress, array.nbytes * (len(first_steps) + 1)) as report:
+        for function in first_steps:
+            array = getattr(_engine(source), function)(array, progress=report)
+        return getattr(_engine(target), last)(array, device.id, stream=stream, progress=report)
 
 
 def into(array, out, device, *, copy=None, stream=None, progress=None):

@@ -263,21 +263,19 @@ cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, 
 # CUDA copies on one stream, and the stream functions of the CUDA engine.
 
 cdef enum:
-    SMALL = 8 << 20             # bytes; below this size, a copy by the driver is the fastest method
-    UNINTERRUPTED = 256 << 20   # bytes to copy on one stream between checks for signals and reports: about 5 ms at 50 GB/s
     THREADS = 256               # threads per block of the kernel
-
-cpdef enum:
-    PER_THREAD = 4              # words that each thread of the kernel copies
     FEW = 24 << 10              # elements; below this number, the host reorders elements faster than a kernel
-    PAGEABLE = 64 << 10         # bytes; up to this size, the driver copies from pageable memory in one step
-    ONE_PIECE = 1 << 20         # bytes; up to this size, elements are reordered on the host or in pinned memory in one piece
-    GATHERED = 512 << 10        # elements; up to this number, the host gathers elements with gaps in one piece
     EXTENT = 32 << 10           # bytes; up to this extent, it is faster to copy a device array with its gaps than by a kernel
     EXTENT_ELEMENTS = 8 << 10   # maximum number of elements in such an extent
 
-SMALL_COPY = SMALL
-UNINTERRUPTED_COPY = UNINTERRUPTED
+cpdef enum:
+    PER_THREAD = 4              # words that each thread of the kernel copies
+    SMALL_COPY = 8 << 20        # bytes; below this size, a copy by the driver is the fastest method
+    PAGEABLE = 64 << 10         # bytes; up to this size, the driver copies from pageable memory in one step
+    ONE_PIECE = 1 << 20         # bytes; up to this size, elements are reordered on the host or in pinned memory in one piece
+    GATHERED = 512 << 10        # elements; up to this number, the host gathers elements with gaps in one piece
+    # bytes to copy on one stream between checks for signals and reports: about 5 ms at 50 GB/s
+    UNINTERRUPTED_COPY = 256 << 20
 
 
 def at_once(Descriptor near, Descriptor far, stream):
@@ -290,7 +288,7 @@ def at_once(Descriptor near, Descriptor far, stream):
     cdef Py_ssize_t nbytes = near.nbytes
     if not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
         return fetch_extent(near, far, stream)
-    if nbytes >= SMALL:
+    if nbytes >= SMALL_COPY:
         return False
     driver_for(device)
     copy_now(<uint64_t> near.data_, <uint64_t> far.data_, nbytes, copying_stream(far, stream, device), device)
@@ -351,7 +349,7 @@ cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
     cdef bytes memory          # owns `ordered`
     cdef char* ordered
     if same_order:
-        if nbytes >= SMALL:
+        if nbytes >= SMALL_COPY:
             return False
     elif size_of(out) > FEW or nbytes > ONE_PIECE:
         return False
@@ -454,13 +452,13 @@ def copy_across(Descriptor array, Descriptor out, intptr_t writing):
     cdef int source = array.device_.device_id
     cdef Py_ssize_t nbytes = out.nbytes
     cdef intptr_t reading
-    if (nbytes > UNINTERRUPTED or not array.flags_ & out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
+    if (nbytes > UNINTERRUPTED_COPY or not array.flags_ & out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
             or not same_shape(array, out)):
         return False
     driver_for(source)
     reading = copying_stream(array, None, source)
     order_streams(writing, reading, out.device_.device_id, source)
-    if nbytes >= SMALL:
+    if nbytes >= SMALL_COPY:
         finish(reading, source)      # Ctrl-C interrupts the wait for the producer's work
     copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, reading, source)
     return True
