@@ -246,6 +246,11 @@ cdef inline void hold_resource(Descriptor a, int kind, void* resource, Release r
     a.resource_kind = kind
 
 
+cdef inline bint is_aligned(Descriptor a) noexcept nogil:
+    """Return False for host memory that jax can only copy, because it does not start on a multiple of `BOUNDARY`."""
+    return a.device_.device_type != kDLCPU or not size_of(a) or <size_t> a.data_ % BOUNDARY == 0
+
+
 cdef inline bint host_readable(Descriptor a) noexcept nogil:
     """Return whether the host may dereference the pointer after the stream or queue of `a` is synchronized."""
     if a.device_.device_type == kDLOneAPI:    # depends on the USM type; memory of unknown type is unreadable

@@ -7,7 +7,7 @@ cimport cython
 
 from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
-from arrayhub._core.descriptor cimport BOUNDARY, PACKED, WRITEABLE, host_readable, kDLCPU, same_layout
+from arrayhub._core.descriptor cimport PACKED, WRITEABLE, host_readable, is_aligned, same_layout
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
@@ -16,7 +16,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON, Refusal, first_line, needed
+from arrayhub._core.errors import PASSES_ON, Refusal, first_line
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import order_on_stream
@@ -732,12 +732,9 @@ def narrow_for_jax(Descriptor array not None, subject, /):
     if dtype.kind not in "iufc" or dtype.itemsize != (16 if dtype.kind == "c" else 8):
         return array
     from arrayhub.array.casting import cast_checked
-    from arrayhub.libraries.jax import has_x64
+    from arrayhub.libraries.jax import NARROWED, has_x64
 
-    if has_x64():
-        return array
-    narrow = needed("jax", "to create its arrays").dtypes.canonicalize_dtype(dtype)
-    return array if narrow == dtype else cast_checked(array, narrow, subject)
+    return array if has_x64() else cast_checked(array, numpy.dtype(NARROWED[dtype.name]), subject)
 
 
 cdef object copy_own(object obj, Library to):
@@ -785,11 +782,6 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
         if not stays(imported, to) and not is_built(obj, to):      # only device= and copy=True move memory to another device
             raise refusal
     return give_untraced(imported, to, True, allow_readonly)
-
-
-cdef inline bint is_aligned(Descriptor a) noexcept:
-    """Return False for host memory that jax cannot share, whatever its strides are."""
-    return a.device_.device_type != kDLCPU or not size_of(a) or <size_t> a.data_ % BOUNDARY == 0
 
 
 cdef bint is_built(object obj, Library to) except -1:

@@ -17,7 +17,7 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     get_dtype,
     host_readable,
-    kDLCPU,
+    is_aligned,
     kDLCUDA,
     size_of,
 )
@@ -259,7 +259,7 @@ cdef int check_memory(Descriptor a) except -1:
     """Raise Refusal for memory that jax cannot share."""
     a = for_host_library(a, "jax", kDLCUDA)
     refuse_without_device(a, "jax")
-    if not is_compact(a) or a.device_.device_type == kDLCPU and size_of(a) and <size_t> a.data_ % BOUNDARY:
+    if not is_compact(a) or not is_aligned(a):
         raise not_shared(a)
     return 0
 

@@ -318,7 +318,7 @@ def emitter_like(root: str, model: Any) -> Callable[[Any], Any] | None:
     library = REGISTERED.get(root)
     if library is None or not library.takes_model:
         return None
-    return partial(_emit_with_model, library.emit, model)
+    return partial(_emit_with_model, library.emit, model)  # CPython 3.11 may leak the cell of a closure without memory
 
 
 def _emit_with_model(emit: Callable[..., Any], model: Any, array: Any) -> Any:

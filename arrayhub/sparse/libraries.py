@@ -33,7 +33,7 @@ _Export = Callable[[Any], Any]
 class SparseLibrary:
     """A library of sparse arrays, and the arrays that it accepts."""
 
-    # ``parse(obj, copy)`` imports an object. The result is None if the object is dense.
+    # ``parse(obj, copy)`` imports a sparse object, and returns None for a dense one.
     parse: Callable[[Any, Copy], SparseArray | None]
     # ``emit(x, export, matrix)`` returns an array of the library that shares the memory of `x`, a result of
     # `rules.conform`. `export` exports each part. `matrix` requests a SciPy matrix. None if the library only produces

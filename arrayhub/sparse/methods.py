@@ -84,7 +84,7 @@ _SHADES = np.array(list(".-+*#"))  # from a cell without stored values to the ce
 def picture_of(x: Any) -> TextPicture:
     """Return the text. If the indices are invalid or on a device, a line with the reason replaces the grid.
 
-    The counts of all batches are added. Empty arrays, and arrays without exactly two sparse dimensions, have no grid.
+    The counts of all batches are added. Only arrays with elements and exactly two sparse dimensions have a grid.
     """
     lines = [repr(x)[1:-1]]
     lengths = x.shape[x.batch_ndim : len(x.shape) - x.dense_ndim]

@@ -31,7 +31,7 @@ LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
 def choose_names(
     values: Any, known: Iterable[str], argument: str, name_of: Callable[[Any], str | None] = lambda value: None
 ) -> tuple[str, ...]:
-    """Return validated names of element types or layouts, or all `known` names if `values` is None.
+    """Return validated names of element types or layouts. ``values=None`` selects all `known` names.
 
     `name_of` returns the name of a value that is not in `known`, or None. Raise ValueError, whose message begins with
     `argument`, if `values` is empty or has an unknown name.
