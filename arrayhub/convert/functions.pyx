@@ -159,31 +159,44 @@ cdef object import_alone(object obj):
     return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
 
 
+cdef object give_numpy_alone(object obj):
+    """Call `as_numpy` without keywords."""
+    return give_as(obj, _NUMPY, False, None, None, None)
+
+
+cdef object give_torch_alone(object obj):
+    """Call `as_torch` without keywords."""
+    return give_as(obj, _TORCH, False, None, None, None)
+
+
 cdef extern from *:
     """
-    typedef PyObject *(*arrayhub_import)(PyObject *);
+    typedef PyObject *(*arrayhub_alone)(PyObject *);
     typedef PyObject *(*arrayhub_method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
-    static arrayhub_import arrayhub_import_alone;
-    static arrayhub_method arrayhub_with_keywords;
+    static arrayhub_alone arrayhub_without_keywords[3];
+    static arrayhub_method arrayhub_with_keywords[3];
 
-    static PyObject *arrayhub_asarray(PyObject *module, PyObject *const *values, Py_ssize_t count, PyObject *names) {
-        if (count == 1 && names == NULL) return arrayhub_import_alone(values[0]);
-        return arrayhub_with_keywords(module, values, count, names);
-    }
+    #define ARRAYHUB_ENTRY(k) \
+        static PyObject *arrayhub_entry_##k(PyObject *module, PyObject *const *values, Py_ssize_t count, PyObject *names) { \
+            if (count == 1 && names == NULL) return arrayhub_without_keywords[k](values[0]); \
+            return arrayhub_with_keywords[k](module, values, count, names); \
+        }
+    ARRAYHUB_ENTRY(0)
+    ARRAYHUB_ENTRY(1)
+    ARRAYHUB_ENTRY(2)
+    static const arrayhub_method arrayhub_entries[3] = {arrayhub_entry_0, arrayhub_entry_1, arrayhub_entry_2};
 
     /* The wrapper that Cython generates takes and releases a reference to the default of each keyword, which is a sixth of
        the time of `asarray(ndarray)`. A call with one argument does not run it. */
-    static void arrayhub_bypass_keywords(PyObject *function, arrayhub_import alone) {
+    static void arrayhub_bypass_keywords(int k, PyObject *function, arrayhub_alone alone) {
         PyMethodDef *method = ((PyCFunctionObject *) function)->m_ml;
-        arrayhub_import_alone = alone;
-        arrayhub_with_keywords = (arrayhub_method) (void (*)(void)) method->ml_meth;
-        method->ml_meth = (PyCFunction) (void (*)(void)) arrayhub_asarray;
+        arrayhub_without_keywords[k] = alone;
+        arrayhub_with_keywords[k] = (arrayhub_method) (void (*)(void)) method->ml_meth;
+        method->ml_meth = (PyCFunction) (void (*)(void)) arrayhub_entries[k];
     }
     """
-    ctypedef object (*ImportAlone "arrayhub_import")(object)
-    void bypass_keywords "arrayhub_bypass_keywords"(object function, ImportAlone alone)
-
-bypass_keywords(asarray, import_alone)
+    ctypedef object (*Alone "arrayhub_alone")(object)
+    void bypass_keywords "arrayhub_bypass_keywords"(int k, object function, Alone alone)
 
 
 cdef object without_missing(object obj, object missing, object dtype):
@@ -701,8 +714,10 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         a = None
     if a is None:
         return give_refused(obj, to, copy, allow_readonly, refusal)
-    if to is _NUMPY and not copied and is_ndarray(obj):
-        return obj
+    if to is _NUMPY and not copied:
+        source = obj if is_ndarray(obj) else numpy_library.find_source(a)
+        if source is not None:
+            return source
     to.load()
     if to is _JAX and issubclass(type(obj), VALUES):
         a = narrow_for_jax(a, to.call)
@@ -925,7 +940,8 @@ def as_numpy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
     Returns
     -------
     numpy.ndarray
-        Read-only if the memory is read-only. A ``numpy.ma.MaskedArray`` for ``missing="mask"``.
+        Read-only if the memory is read-only. A ``numpy.ma.MaskedArray`` for ``missing="mask"``. If `obj` is a writable ndarray,
+        or was imported from one and is not a part of it, this ndarray itself.
 
     Raises
     ------
@@ -1139,6 +1155,9 @@ def as_numba(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
 
 for _function in (asarray, as_numpy, as_torch):
     refer_from_everywhere(_function)
+bypass_keywords(0, asarray, import_alone)
+bypass_keywords(1, as_numpy, give_numpy_alone)
+bypass_keywords(2, as_torch, give_torch_alone)
 
 
 # The libraries that `convert` supports by name.

@@ -9,6 +9,7 @@ cpdef double count_elements(object obj, str call) except -1
 cpdef object with_ndarrays(object obj)
 cdef Descriptor copy_scalar(object obj, object stream)
 cdef object emit(Descriptor a)
+cdef object find_source(Descriptor a)
 cdef object array_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides)
 cdef object emit_array(Descriptor a, object dtype, object copy)
 cdef object emit_raw(Descriptor a)

@@ -378,6 +378,26 @@ cdef object emit(Descriptor a):
     return array_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
 
 
+cdef object find_source(Descriptor a):
+    """Return the ndarray that `a` was imported from, or None if `a` differs from it.
+
+    A read-only ndarray is not returned, because NumPy permits making a view of writable memory writable again.
+    """
+    if not cnp.PyArray_CheckExact(a.base_) or not a.flags_ & WRITEABLE:
+        return None
+    cdef cnp.ndarray array = <cnp.ndarray> a.base_
+    cdef int k, nd = cnp.PyArray_NDIM(array)
+    if nd != a.nd_ or cnp.PyArray_DATA(array) != a.data_ or <PyObject*> cnp.PyArray_DESCR(array) != <PyObject*> a.dtype_:
+        return None
+    if cnp.PyArray_FLAGS(array) & (cnp.NPY_ARRAY_WRITEABLE | WARN_ON_WRITE) != cnp.NPY_ARRAY_WRITEABLE:
+        return None
+    for k in range(nd):
+        if cnp.PyArray_DIMS(array)[k] != a.shape_[k] or cnp.PyArray_STRIDES(array)[k] != a.byte_strides_[k]:
+            return None
+    host_ready(a)
+    return array
+
+
 def check(Descriptor array not None, bint copied):
     """Raise the error of `as_numpy` for an array, or for its copy, without converting it."""
     if not copied and not host_readable(array):

@@ -953,3 +953,40 @@ def test_signature_shows_one_positional_argument(name):
     parameters = inspect.signature(getattr(ah, name)).parameters
     kinds = [parameter.kind.name for parameter in parameters.values()]
     assert next(iter(parameters)) == "obj" and kinds == ["POSITIONAL_ONLY", *["KEYWORD_ONLY"] * (len(kinds) - 1)]
+
+
+# Requests on an array that was imported from the ndarray `a`, and whether `as_numpy` of it is `a`.
+SOURCES = {
+    "the whole array": (lambda a: ah.asarray(a), True),
+    "a wrapper": (lambda a: pytest.importorskip("xarray").DataArray(a), True),
+    "a slice": (lambda a: ah.asarray(a)[:1], False),
+    "reversed": (lambda a: ah.asarray(a)[::-1], False),
+    "other elements": (lambda a: ah.asarray(a).view("i8"), False),
+    "another shape": (lambda a: ah.asarray(a).reshape(4), False),
+    "a transpose of equal lengths": (lambda a: ah.asarray(a).T, False),
+    "a copy": (lambda a: ah.asarray(a, copy=True), False),
+}
+
+
+@pytest.mark.parametrize("case", SOURCES)
+def test_as_numpy_returns_the_ndarray_that_an_array_was_imported_from(case):
+    derive, is_source = SOURCES[case]
+    a = np.arange(4.0).reshape(2, 2)
+    x = derive(a)
+    given = ah.as_numpy(x)
+    assert (given is a) == is_source
+    assert given.tolist() == ah.asarray(x).tolist()
+    assert ah.as_numpy(x, copy=True) is not a
+
+
+def test_as_numpy_of_read_only_memory_cannot_be_made_writable():
+    """NumPy permits ``flags.writeable = True`` for a read-only view of a writable ndarray."""
+    a = np.arange(4.0)
+    for readonly in (np.lib.stride_tricks.as_strided(a, writeable=False), a):
+        x = ah.asarray(readonly)
+        x.flags["WRITEABLE"] = False
+        given = ah.as_numpy(x)
+        assert given is not readonly
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            given.flags.writeable = True
+    assert a.flags.writeable
