@@ -142,15 +142,18 @@ def asarray(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     # With `device`, or with copy=True but without `dtype`, `stream` is passed to the copy instead of the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
+    cdef bint is_built = False
     if dtype is not None and via is None:
-        a = import_for_dtype(obj, dtype, order, False)
+        a = import_for_dtype(obj, dtype, order, False, &is_built)
     elif via is not None:
         a = import_via_allowed(obj, order, via, copy)
+    elif copy is False and device is None:
+        a = import_array(obj, order)
     else:
-        a = import_array(obj, order) if copy is False and device is None else import_or_build(obj, order, False)
+        a = import_or_build(obj, order, False, None, &is_built)
     if dtype is None and device is None and copy is False:
         return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
-    return apply_requests(a, obj, dtype, device, copy, stream)
+    return apply_requests(a, obj, dtype, device, copy, stream, is_built)
 
 
 cdef object import_alone(object obj):
@@ -350,8 +353,12 @@ cdef Descriptor import_values(object obj, object dtype, object order):
     return order_on_stream(numpy_library.copy_values_as(obj, dtype), order)
 
 
-cdef object apply_requests(Descriptor a, object obj, object dtype, object device, object copy, object stream):
-    """Apply the arguments `dtype`, `device` and `copy` of `asarray` to an imported array."""
+cdef object apply_requests(
+        Descriptor a, object obj, object dtype, object device, object copy, object stream, bint is_built):
+    """Apply the arguments `dtype`, `device` and `copy` of `asarray` to an imported array.
+
+    `is_built` tells whether `a` may be a fresh copy, such as the matrix of a table, which need not be copied again.
+    """
     copy = check_copy(copy, "asarray")
     result = a
     if dtype is not None and not same_dtype(a, dtype):
@@ -362,7 +369,7 @@ cdef object apply_requests(Descriptor a, object obj, object dtype, object device
     if device is not None:
         result = transfer.to_device(result, device, copy=True if copy and result is a else None, stream=stream)
     if copy and shares(a, result):
-        if issubclass(type(obj), VALUES) and a.flags_ & COPIED:
+        if (is_built or issubclass(type(obj), VALUES)) and a.flags_ & COPIED and a.flags_ & WRITEABLE:
             return order_on_stream(result, stream)
         result = transfer.copy(result, stream=stream)
     return result
@@ -902,7 +909,7 @@ cdef object change(object obj, Library to, object dtype, object device):
         if issubclass(type(obj), VALUES):
             return hooks.nested.change(structured, dtype, device, True)
         return structured._change(dtype, device)
-    result = apply_requests(a, obj, dtype, device, None, None)
+    result = apply_requests(a, obj, dtype, device, None, None, is_built)
     return obj if result is a and not is_built and not import_copied(a, obj) else result
 
 

@@ -36,7 +36,12 @@ cpdef object valid_mask(Tree t):
 
 cdef object mask_in(Descriptor validity, Py_ssize_t bit, Py_ssize_t length):
     wait_for(validity, "validity")
-    return np.unpackbits(as_numpy(validity), bitorder="little")[bit : bit + length].astype(bool)
+    return unpack(validity, bit, length)
+
+
+cdef object unpack(Descriptor bits, Py_ssize_t first, Py_ssize_t length):
+    """Return a new NumPy array of bools for `length` bits from bit `first` on."""
+    return np.unpackbits(as_numpy(bits), count=first + length, bitorder="little")[first:].view(bool)
 
 
 cpdef object unpack_bits(Tree t):
@@ -44,8 +49,7 @@ cpdef object unpack_bits(Tree t):
     if t is None or not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
         raise TypeError(f"unpack_bits: {show(t)} is not of kind 'bits'")
     wait_for(<Descriptor> t.content, "content")
-    bits = np.unpackbits(as_numpy(t.content), bitorder="little")[t.bit : t.bit + t.length]
-    return asarray(bits.astype(bool), copy=True)
+    return asarray(unpack(t.content, t.bit, t.length))
 
 
 cpdef object bitmap_of(object mask):

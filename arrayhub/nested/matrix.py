@@ -10,7 +10,6 @@ from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, cover_missing, nested_of, unwrap_flat
-from arrayhub.transfer import host_copies
 
 
 def from_record(node: NestedArray, dtype: Any = None) -> Any:
@@ -99,34 +98,22 @@ def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepte
 
 
 def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
-    """Return a C-ordered copy of columns in NumPy's common type, of shape ``(length, number of columns)``.
+    """Return a copy of columns in NumPy's common type, of shape ``(length, number of columns)``, in Fortran order.
 
+    In this order, which pandas and polars use too, each column is copied at once, and `like` shares the columns of a matrix.
     Raise TypeError without a common type, and OverflowError if it would round an integer or cannot hold a time.
     """
     dtype = _common_type(columns, call) if columns else np.dtype(np.float64)
-    arrays = []
-    for name, column in columns:
+    made = np.empty((length, len(columns)), dtype, order="F")
+    for k, (name, column) in enumerate(columns):
         values = as_numpy(unwrap_flat(nested_of(column)))
         why = why_lost(values, dtype)
         if why:
             refusal = _column_error(RangeRefusal, call, name, why)
             refusal.call = "" if dtype.kind in "mM" else f"arrayhub.asarray(x, dtype='{dtype}')"
             raise refusal
-        arrays.append(values)
-    return asarray(_interleave(arrays, length, dtype))
-
-
-def _interleave(columns: list[Any], length: int, dtype: Any) -> Any:
-    """Return columns as a C-ordered matrix. The loops for copies transpose blocks of rows."""
-    rows = np.empty((length, len(columns)), dtype)
-    step = max((1 << 18) // max(len(columns) * rows.itemsize, 1), 1024)  # a block of 256 KiB stays in the cache
-    block = np.empty((len(columns), min(step, length)), dtype)
-    for start in range(0, length, step):
-        part = rows[start : start + step]
-        for k, column in enumerate(columns):
-            block[k, : len(part)] = column[start : start + step]
-        host_copies.copy(part, block[:, : len(part)].T)
-    return rows
+        made[:, k] = values
+    return asarray(made)
 
 
 def why_lost(values: Any, dtype: Any) -> str:

@@ -43,7 +43,7 @@ def each(tables):
 def test_table_is_copied_as_a_matrix(table):
     for copy in (True, None):
         x = ah.asarray(table, copy=copy)
-        assert x.shape == (3, 2) and x.dtype == np.float64 and x.flags.c_contiguous and x.tolist() == EXPECTED
+        assert x.shape == (3, 2) and x.dtype == np.float64 and x.flags.f_contiguous and x.tolist() == EXPECTED
         assert x.access == "readwrite"
     assert ah.as_numpy(table, copy=True).tolist() == EXPECTED
     tensor = ah.as_torch(table, copy=True)
@@ -51,11 +51,18 @@ def test_table_is_copied_as_a_matrix(table):
     assert ah.asarray(table, copy=True, dtype="float32").dtype == np.float32
 
 
-def test_long_and_wide_tables_are_copied_in_row_order():
+def test_long_and_wide_tables_are_copied_in_fortran_order():
     values = np.arange(2500 * 40).reshape(2500, 40)
     frame = pl.DataFrame({f"c{k}": values[:, k].astype("i4" if k % 3 else "f8") for k in range(40)})
     for made in (ah.as_numpy(frame, copy=True), ah.as_numpy(frame.to_arrow(), copy=None)):
-        assert made.dtype == np.float64 and made.flags.c_contiguous and np.array_equal(made, values)
+        assert made.dtype == np.float64 and made.flags.f_contiguous and np.array_equal(made, values)
+
+
+def test_columns_of_a_matrix_are_shared_with_a_frame():
+    frame = pl.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    matrix = ah.as_numpy(frame, copy=True)
+    made = ah.like(matrix, frame, copy=False)
+    assert [ah.asarray(made[name]).ptr for name in made.columns] == [matrix[:, k].ctypes.data for k in range(2)]
 
 
 @pytest.mark.parametrize("export", [ah.as_numpy, ah.as_torch])
@@ -155,7 +162,7 @@ def test_large_integers_that_the_common_type_represents_are_copied():
 def test_records_are_copied_as_a_matrix(table):
     x = ah.asnested(table, copy=True)
     matrix = x.to_dense(copy=True)
-    assert matrix.tolist() == EXPECTED and matrix.flags.c_contiguous
+    assert matrix.tolist() == EXPECTED and matrix.flags.f_contiguous
     assert ah.as_torch(x, copy=True).tolist() == EXPECTED
     with jax.enable_x64(True):
         assert ah.as_jax(x, copy=True).tolist() == EXPECTED
