@@ -15,4 +15,4 @@ cdef object emit_array(Descriptor a, object dtype, object copy)
 cdef object emit_raw(Descriptor a)
 cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner)
 cdef int refuse_mask(object obj) except -1
-cpdef int refuse_unit(object obj) except -1
+cpdef int refuse_unit(object obj, str call=*) except -1

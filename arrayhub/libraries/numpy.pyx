@@ -66,10 +66,12 @@ cdef Descriptor parse(object obj, object stream):
     Raises
     ------
     TypeError
-        The array contains Python objects, has a dtype that no protocol can represent, or has a mask.
+        The array contains Python objects, has a dtype that no protocol can represent, or has a mask or a unit.
     """
     if not cnp.PyArray_CheckExact(obj):
-        refuse_mask(obj)     # first, because this runs code of the subclass, which may change the fields read below
+        # First, because these run code of the subclass, which may change the fields read below.
+        refuse_mask(obj)
+        refuse_unit(obj, "numpy.asarray(x)")
     # Allocation can start the garbage collector, whose finalizers may change the array, so allocate before reading any field.
     # Do not bind `obj` to a typed variable: changing the reference count of an array that threads share is slow.
     cdef Descriptor a = bare_array()
@@ -347,17 +349,18 @@ cdef bint is_attribute(object obj, str name) except -1:
 cdef frozenset _NO_UNITS = frozenset(("", "dimensionless", "1.0 dimensionless", "1 (dimensionless)"))
 
 
-cpdef int refuse_unit(object obj) except -1:
-    """Reject an ndarray with a unit in a list of values, because the units may differ and would be lost."""
+cpdef int refuse_unit(object obj, str call="") except -1:
+    """Reject an ndarray with a unit, which would be lost. `call` is an expression of `obj` without the unit."""
     cdef type cls = type(obj)
     if cls is np.ndarray or not issubclass(cls, np.ndarray):
         return 0
     for name in ("unit", "units"):
         unit = getattr(obj, name, None) if is_attribute(obj, name) else None
         if unit is not None and not callable(unit) and str(unit) not in _NO_UNITS:
-            raise TypeError(
-                f"{module_of(cls)}.{cls.__name__}: {name} is {show(str(unit))}, which an array of these values cannot keep;"
-                " accepted: numbers without a unit. Convert all values to one unit, then call numpy.asarray(x)"
+            raise TypeRefusal(
+                f"{module_of(cls)}.{cls.__name__}", f"{name} is {show(str(unit))}, which the result cannot keep",
+                "numbers without a unit" if call else "numbers without a unit. Convert all values to one unit, then call"
+                " numpy.asarray(x)", call,
             )
     return 0
 

@@ -54,6 +54,7 @@ from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, sample_rows
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
+from arrayhub.libraries.numpy import refuse_unit
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
@@ -300,7 +301,7 @@ def _copy_first(obj: Any) -> Any:
     if issubclass(cls, dict):
         return asnested({name: column[:LOOKED_AT] for name, column in obj.items()})
     if issubclass(cls, np.ndarray):
-        if wrappers.refuses_protocols(cls):  # such as a Quantity
+        if wrappers.refuses_protocols(cls) or attempt(refuse_unit, obj)[1]:  # such as a Quantity
             return None
         is_read = obj.dtype.hasobject or issubclass(cls, np.ma.MaskedArray)
         return asnested(obj[:LOOKED_AT] if is_read else _sample_of(obj))

@@ -441,11 +441,18 @@ def test_masked_values_cannot_be_assigned(value):
             fill()
 
 
-def test_lists_of_arrays_with_units_are_rejected():
-    """Lists reject arrays with a unit, because the units could differ. A single array is imported as a view."""
+def test_arrays_with_units_are_rejected():
+    """Subclasses of ndarray with a unit are rejected, like astropy's and pint's quantities, and lists of such arrays."""
     metre, none = (library("quantities").Quantity([1.0, 2.0], unit) for unit in ("m", "dimensionless"))
     kilometre = metre.rescale("km")
-    assert ah.asarray(metre).ptr == metre.ctypes.data
+    column = library("astropy.table").Column(np.ones(2), unit="m")
+    for single in (metre, column):
+        for export in (ah.asarray, ah.as_numpy, ah.as_torch, ah.as_polars, ah.asnested):
+            with pytest.raises(ah.Refusal, match=r"units? is '(1.0 )?m'") as caught:
+                export(single)
+            assert "numpy.asarray(x)" in caught.value.call
+        assert ah.as_numpy(np.asarray(single)).ctypes.data == single.ctypes.data
+    assert ah.asarray(none).ptr == none.ctypes.data
     for take in (ah.asarray, ah.asnested, lambda v: ah.zeros((2, 2)).__setitem__(..., v)):
         with pytest.raises(TypeError, match="units is '1.0 m'"):
             take([metre, kilometre])
