@@ -302,6 +302,6 @@ cdef inline int seal(Descriptor a) except -1:
     return 0 if seal_compact(a) else seal_any(a)
 
 
-# -------------------------------------------------------------------------------------------- new arrays (allocate.pxi)
+# -------------------------------------------------------------------------------------------- new arrays (memory.pxi)
 
 cdef int compact(Descriptor fresh, Descriptor array, object order) except -1

@@ -29,7 +29,6 @@ include "integers.pxi"
 include "device.pxi"
 include "memory.pxi"
 include "labels.pxi"
-include "allocate.pxi"
 
 globals()["MAX_NDIM"] = layout.MAX_NDIM      # a C constant, for Python code
 

@@ -5,8 +5,7 @@ from cpython.object cimport PyTypeObject
 cimport cython
 
 from arrayhub._core.cpython.atomics cimport read_int, write_int
-from arrayhub._core.cpython.type_notes cimport write_down, write_note
-from arrayhub._core.cpython.type_version cimport version_tag
+from arrayhub._core.cpython.type_notes cimport version_tag, write_down, write_note
 
 cdef ComputeRecord _compute_record = NULL
 cdef object _lock = object()

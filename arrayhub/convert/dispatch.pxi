@@ -32,8 +32,7 @@ from arrayhub.adapters.type_cache cimport (
     register_compute_record,
 )
 from arrayhub.adapters cimport type_cache
-from arrayhub._core.cpython.type_notes cimport recall
-from arrayhub._core.cpython.type_version cimport version_tag
+from arrayhub._core.cpython.type_notes cimport recall, version_tag
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport (
     MAX_IMPORTERS,
@@ -237,8 +236,7 @@ cdef Descriptor import_array(object obj, object stream):
         a = importer(obj, stream)
     if a is None:     # an importer returns None for objects that it leaves to the protocols
         a = try_protocols(obj, stream, protocols_of(record))
-    if is_labelled(obj, labels_of(record)):
-        a = add_labels(obj, a)
+    a = add_labels(obj, a, labels_of(record))
     return a if stream is None else on_stream(a, stream, a is not obj)
 
 
@@ -258,23 +256,16 @@ cdef Descriptor return_own(object obj, object stream):
     return <Descriptor> obj
 
 
-cdef Descriptor add_labels(object obj, Descriptor a):
-    """Return `a`, which was imported from `obj`, with the labels of `obj`."""
+cdef inline Descriptor add_labels(object obj, Descriptor a, Labelled labels):
+    """Return `a`, which was imported from `obj`, with the labels of `obj`.
+
+    An origin without names is read only if the type has the attribute (LABELLED_ALL).
+    """
+    if labels == UNLABELLED or labels == LABELLED_SOME and not may_have(obj, _GT_DIMS) and not may_have(obj, _DIMS):
+        return a
     from arrayhub.adapters.dimensions import parse
 
     return parse(obj, a)
-
-
-cdef inline bint is_labelled(object obj, Labelled labels) except -1:
-    return labels == LABELLED_ALL or labels == LABELLED_SOME and has_names(obj)
-
-
-cdef bint has_names(object obj) except -1:
-    """Return whether an object has dimension names.
-
-    Return False for an object with only an origin. Its origin is read if the type has the attribute (LABELLED_ALL).
-    """
-    return may_have(obj, _GT_DIMS) or may_have(obj, _DIMS)
 
 
 cdef inline bint may_have(object obj, object name) except -1:
@@ -578,8 +569,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
             f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; "
             + (f"it supports {supported}: call arrayhub.asarray(x)" if supported else "accepted: objects that support it")
         )
-    if is_labelled(obj, labels_of(record_of(obj))):
-        a = add_labels(obj, a)
+    a = add_labels(obj, a, labels_of(record_of(obj)))
     return a if stream is None else on_stream(a, stream, True)
 
 
@@ -604,6 +594,7 @@ cdef Descriptor import_by_row(object obj, object stream, int row):
         refuse_wrapper(obj)
     if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
         numpy_library.refuse_mask(obj)
+        numpy_library.refuse_unit(obj, "numpy.asarray(x)")
     return _parse[row](obj, stream)
 
 

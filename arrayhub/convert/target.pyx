@@ -10,8 +10,7 @@ import numpy
 from cpython.object cimport PyTypeObject
 
 from arrayhub._core.cpython.atomics cimport item_of
-from arrayhub._core.cpython.type_notes cimport recall
-from arrayhub._core.cpython.type_version cimport version_tag
+from arrayhub._core.cpython.type_notes cimport recall, version_tag
 from arrayhub._core.descriptor cimport COPIED, Descriptor, make_device
 from arrayhub._core.runtime cimport device_of as device_of_array
 from arrayhub._core.tree cimport Tree

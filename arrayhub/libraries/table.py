@@ -434,9 +434,7 @@ TABLE: dict[str, dict[str, Any]] = {
     # oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict.
     # Inverting the flag would make the tables writable once oneDAL corrects it. Their DLPack capsules are read-only.
     "onedal": dict(traits=("SYCL_IS_READONLY",)),
-    "tvm_ffi": dict(
-        device="read_tvm_ffi",
-    ),
+    "tvm_ffi": dict(device="read_tvm_ffi"),
     "cuda.core": dict(roots=("cuda",), device="read_cuda_core"),
     # The rows below only have types, advice and sparse arrays.
     "arrayhub": dict(

@@ -100,7 +100,7 @@ def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepte
 def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     """Return a copy of columns in NumPy's common type, of shape ``(length, number of columns)``, in Fortran order.
 
-    In this order, which pandas and polars use too, each column is copied at once, and `like` shares the columns of a matrix.
+    In this order, which pandas and polars also use, each column is copied at once, and `like` shares the columns.
     Raise TypeError without a common type, and OverflowError if it would round an integer or cannot hold a time.
     """
     dtype = _common_type(columns, call) if columns else np.dtype(np.float64)

@@ -53,8 +53,7 @@ from arrayhub.runtimes.cuda cimport (
     wait_for_stream,
 )
 from arrayhub.transfer.host_copies cimport put
-from arrayhub.transfer.loops cimport LARGEST_WORD, RowLoop, copy_rows, row_loop
-from arrayhub.transfer.order cimport Dimension, insert, join
+from arrayhub.transfer.loops cimport LARGEST_WORD, Dimension, RowLoop, copy_rows, insert, join, row_loop
 
 # ------------------------------------------------------------------------------------------------------------------- cuda route
 

@@ -35,8 +35,19 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.footprint cimport Footprint, measure
 from arrayhub.libraries.numpy cimport emit_run
 from arrayhub.runtimes.host cimport as_host
-from arrayhub.transfer.loops cimport CACHE_LINE, LARGEST_WORD, RowLoop, TileLoop, copy_rows, row_loop, tile_loop
-from arrayhub.transfer.order cimport Dimension, insert, join, turn
+from arrayhub.transfer.loops cimport (
+    CACHE_LINE,
+    LARGEST_WORD,
+    Dimension,
+    RowLoop,
+    TileLoop,
+    copy_rows,
+    insert,
+    join,
+    row_loop,
+    tile_loop,
+    turn,
+)
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import show

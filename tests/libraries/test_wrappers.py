@@ -442,7 +442,7 @@ def test_masked_values_cannot_be_assigned(value):
 
 
 def test_arrays_with_units_are_rejected():
-    """Subclasses of ndarray with a unit are rejected, like astropy's and pint's quantities, and lists of such arrays."""
+    """Subclasses of ndarray with a unit are rejected like pint's quantities, and so are lists of them."""
     metre, none = (library("quantities").Quantity([1.0, 2.0], unit) for unit in ("m", "dimensionless"))
     kilometre = metre.rescale("km")
     column = library("astropy.table").Column(np.ones(2), unit="m")
