@@ -39,7 +39,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.containers import is_frame
+from arrayhub.convert.containers import is_frame, is_matrix_of_objects
 from arrayhub.convert.functions import (
     CONSUMERS,
     VALUES,
@@ -191,6 +191,8 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         found = _advise(obj.set_axis(range(obj.shape[1]), axis=1), consumer, None)
         call = _replace_x(found.call, "x.set_axis(range(x.shape[1]), axis=1)")
         return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), call)
+    if array is None and consumer == "pandas" and is_matrix_of_objects(obj):  # `as_pandas` imports its columns
+        return _advise({str(k): obj[:, k] for k in range(obj.shape[1])}, consumer, None)
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):

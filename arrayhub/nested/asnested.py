@@ -25,6 +25,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray, refuse_bytes
 from arrayhub.convert.labels import get_names, label_kind
+from arrayhub.convert.names import sparse_library
 from arrayhub.convert.target import array_of
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
@@ -341,7 +342,7 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if issubclass(cls, (list, tuple)):
         forbidden(copy, "asnested", "Python lists do not have memory to view")
         return from_python(obj)
-    if issubclass(cls, dict):
+    if issubclass(cls, dict) and sparse_library(obj) is None:  # SciPy's dok_array is a dict
         return _from_columns(obj, copy)
     if issubclass(cls, np.ndarray):
         return from_numpy(obj, copy)

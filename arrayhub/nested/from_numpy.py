@@ -27,7 +27,7 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
         return _import_masked(array, copy)
     if array.dtype.kind == "O":
         forbidden(copy, "asnested", "Python objects do not have memory to view")
-        return from_python(array.tolist())
+        return _in_rows(from_python(array.ravel().tolist()), array.shape)
     if array.dtype.names is not None and array.ndim == 1:
         return _records(array, copy)
     if array.dtype.kind == "T" and array.ndim == 1:

@@ -13,7 +13,7 @@ from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, needed
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
+from arrayhub.convert.containers import are_complete_records, is_matrix_of_objects, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.functions import asarray
 from arrayhub.convert.target import is_dense
@@ -41,6 +41,7 @@ def as_pandas(
     - A Series or a DataFrame of pandas is returned unchanged, or copied if `copy` is True. An Index or an
       ExtensionArray becomes a Series on the same memory.
     - Dense arrays, such as those of NumPy or torch, get the types of ``pandas.Series(numpy_array)``. NaN means missing.
+      Each column of a matrix of Python objects, strings or masked elements gets the type of its elements.
     - Arrow columns and tables, such as those of pyarrow or polars, and NestedArrays get Arrow types
       (``pandas.ArrowDtype``).
     - Data without a NumPy type, such as strings, lists and integers with missing values, also gets Arrow types.
@@ -79,6 +80,11 @@ def as_pandas(
     (2, 2)
     """
     pandas = needed("pandas", "to create its arrays")
+    if is_matrix_of_objects(obj):
+        columns = range(obj.shape[1])
+        copy = None if copy is False else copy  # a strided column is encoded, as booleans and strings are
+        parts = [as_pandas(obj[:, k], copy=copy, dtype=dtype, device=device, missing=missing) for k in columns]
+        return pandas_frame(parts, columns)
     name = name_of(obj)
     column = None if missing is not None or is_dense(obj) else _of_pandas(pandas, obj)
     if column is not None and (device is None or Device(device) == CPU):
