@@ -161,7 +161,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
         except Refusal as error:
             error.call = error.call or _nested_import_of(obj)
             raise
-    if not is_column(obj) and not is_awkward(obj) and not is_arrow_scalar(type(obj)):
+    if not (is_column(obj) or is_awkward(obj) or is_arrow_scalar(type(obj)) or is_pandas(obj)):
         return None
     try:
         column = asnested(obj)
