@@ -250,9 +250,14 @@ cdef class Call:
 
     cdef object convert_argument(self, Argument argument):
         """Return an array as the function receives it."""
-        if self.adapter.is_own(argument.value, argument.type, argument.writes):
-            return argument.value
-        return self.convert_value(argument, argument.value)
+        cdef Adapter adapter = self.adapter
+        value = argument.value
+        if adapter.is_own(value, argument.type, argument.writes):
+            return value
+        is_subclass = issubclass(type(value), numpy.ndarray) and argument.type.owner == adapter.target.library
+        if is_subclass and adapter.copy is True and adapter.missing is None and adapter.target.cls is None:
+            return value.copy()      # a masked array, for example, which `as_numpy` refuses
+        return self.convert_value(argument, value)
 
     cdef object convert_value(self, Argument argument, value):
         """Convert an argument to the function's library. `value` is the argument, or the array of its request."""

@@ -117,6 +117,15 @@ def test_copy_true_copies_arrays_of_the_library():
         assert double(x).tolist() == [2, 2] and x.tolist() == [1, 1]
 
 
+def test_copy_true_keeps_masks_and_subclasses():
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    for x in (masked, np.ma.masked_array([1.0, 2.0]), np.matrix([[1.0, 2.0]]), np.rec.array([(1, 2)])):
+        copied = passed("numpy", x, copy=True)
+        assert type(copied) is type(x) and not np.shares_memory(copied, x) and copied.tolist() == x.tolist()
+    assert ah.adapt("numpy", copy=True)(lambda x: x.mean())(masked) == 1
+    assert type(passed(np.ndarray, np.matrix([[1.0]]), copy=True)) is np.ndarray
+
+
 # ------------------------------------------------------------------------------------------------------ refused arrays
 
 
