@@ -110,7 +110,7 @@ cdef class Target:
         given = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
         if isinstance(dtype, str) and dtype == "model":
             dtype = self._check_fit(given, call, missing)      # the export casts, as for other types
-        elif dtype is None and self.library == "jax":
+        elif dtype is None and (self.library == "jax" or self.library == "xarray" and self._inner() == "jax"):
             given = _narrow(given, call, copy, missing)
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
         if self.device is not None and not self.host_only and not (type(given) is numpy.ndarray and self.device == CPU):
@@ -173,7 +173,9 @@ cdef class Target:
                                          checked)
 
     cdef str _inner(self):
-        """Return the library of the data of the model, which belongs to xarray."""
+        """Return the library of the data of the model, which belongs to xarray. A Dataset gets data of NumPy."""
+        if label_kind(type(self.model)) not in ("coords", "dims"):
+            return "numpy"
         return library_of_type(type(self.model.data)) or "numpy"
 
     def _wrap(self, obj, copy, dtype, missing):
