@@ -1252,11 +1252,15 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     from arrayhub.convert import names
     from arrayhub.libraries import plugins
 
+    cdef bint is_own = names.name_of_type(type(obj)) == name
     emit = plugins.emitter(name)
     take = names.from_dlpack_of(name) if emit is None else None
+    emit = plugins.emitter_like(name, obj) or emit if is_own else emit      # with the metadata of `obj`
     if missing is not None:
-        obj = without_missing(obj, missing, dtype)
+        obj, is_own = without_missing(obj, missing, dtype), False
     changed = change(obj, None, dtype, device)
+    if is_own and changed is obj and check_copy(copy, "convert") is not True:
+        return obj
     if changed is not obj or missing is not None and copy is False:
         copy = None
     return give_by_name(changed, name, take, emit, copy, allow_readonly)

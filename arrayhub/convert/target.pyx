@@ -120,7 +120,10 @@ cdef class Target:
         if cls is None and self.model_type is not None and self.model_type.has_maker:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = found is not None and found.owner == self.library and given is obj and copy is not True
-        emit = None if self.exporter is not None or self.model is None else plugins.emitter_like(self.library, self.model)
+        emit = None
+        if self.exporter is None and self.model is not None:      # an array of the library keeps its own metadata
+            is_of_library = found is not None and found.owner == self.library
+            emit = plugins.emitter_like(self.library, obj if is_of_library else self.model)
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
                 if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):

@@ -769,6 +769,11 @@ def test_emit_with_two_parameters_receives_the_model(tinyarr):
     assert ah.adapt("numpy")(lambda xs: xs[0] + 1)([x]).unit == "m"
     assert ah.convert(np.ones(2), "tinyarr").unit is None and ah.like(np.ones(2), Tiny).unit is None
     assert models == [x, x, x, x, None, None]
+    other = Tiny([3.0], "s")
+    for keywords in ({}, {"copy": None}, {"dtype": "f8"}, {"device": "cpu"}):
+        assert ah.convert(x, "tinyarr", **keywords) is ah.convert(x, Tiny, **keywords) is ah.like(x, other) is x
+    for made in (ah.convert(x, "tinyarr", copy=True), ah.convert(x, Tiny, dtype="f4"), ah.like(x, other, copy=True)):
+        assert made is not x and made.unit == "m" and made.values.tolist() == [1, 2]
     ah.register_library(tinyarr, types={"Tiny": "values"}, emit=lambda array: Tiny(ah.as_numpy(array)))
     assert ah.like(np.ones(2), x).unit is None
 
