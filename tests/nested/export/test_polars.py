@@ -56,6 +56,7 @@ def test_rows_that_polars_loses_are_an_error():
 def test_series_of_records_remains_a_series():
     series = pl.Series("s", [{"a": 1, "b": 2.5}, {"a": 3, "b": None}])
     assert ah.as_polars(series) is series
-    for made in (ah.as_polars(series, copy=True), ah.as_polars(series, dtype="f4"), ah.convert(series, pl.Series, copy=True)):
+    copied = ah.convert(series, pl.Series, copy=True)
+    for made in (copied, ah.as_polars(series, copy=True), ah.as_polars(series, dtype="f4")):
         assert isinstance(made, pl.Series) and made.name == "s"
         assert made.to_list() == series.to_list()
