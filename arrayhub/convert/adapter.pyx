@@ -382,9 +382,11 @@ cdef class Call:
         if library in _IMMUTABLE:
             return True
         array, source = array_of(made), array_of(given)
-        if array is not None and source is not None and source.ptr == array.ptr and library not in _WITH_LABELS:
+        is_shared = array is not None and source is not None and (source.ptr == array.ptr or not array.size)
+        if is_shared and library not in _WITH_LABELS:
             return array.shape == source.shape and array.strides == source.strides and array.dtype == source.dtype
-        if library not in _WITH_LABELS and (array is None or array.flags.writeable):
+        flags = getattr(made if array is None else array, "flags", None)      # None of a tensor, for example
+        if library not in _WITH_LABELS and (flags is None or flags.writeable):
             return False
         try:
             again = adapter.target.convert(given, library, None, None, False, None, adapter.target.device is not None)

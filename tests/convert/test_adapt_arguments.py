@@ -592,7 +592,7 @@ def test_requests_of_own_arrays_pass_them_unchanged():
 def test_converted_arguments_in_results_are_the_callers_objects():
     torch = pytest.importorskip("torch")
     pl = pytest.importorskip("polars")
-    for x in (torch.ones(2), pl.Series("n", [1, 2]), ah.ones(2), memoryview(b"ab")):
+    for x in (torch.ones(2), torch.ones(0), pl.Series("n", [1, 2]), ah.ones(2), memoryview(b"ab")):
         same = ah.adapt("numpy")(lambda x: x)
         assert same(x) is x
         both = ah.adapt("numpy")(lambda x, y: {"a": [x, (y, 1)]})(x, 2 * torch.ones(2))
@@ -707,6 +707,9 @@ def test_unchanged_arguments_in_results_are_the_callers_objects_in_every_library
             assert same(x) is x
     both = [np.ones(2, "f4")]
     assert same(both) is both
+    if library == "numpy":  # which copies these columns
+        for x in (pl.Series(["a", None]), pa.array([True, False]), pa.chunked_array([[1], [2]]), pa.table({"a": [1]})):
+            assert same(x) is x
 
 
 # -------------------------------------------------------------------------------------------------------------- devices
