@@ -33,8 +33,9 @@ def adapt(
     - Copies that were made for the function are read-only if the library has read-only arrays, unless `copy` is True.
       The parameter `out`, and parameters whose request has ``writable=True``, are views or an error.
     - Arrays in the result, including those in tuples, lists and dicts, are converted to the library and the device that
-      `placement` returns for the arguments. A result that is a converted argument is returned as the caller's object.
-      Other objects, such as numbers and dataclasses, are returned unchanged.
+      `placement` returns for the arguments. Other objects, such as numbers and dataclasses, are returned unchanged.
+    - A result that is a converted argument is returned as the caller's object, unless the function has changed the
+      elements of a copy, the shape, or the columns.
     - Callers of pandas and xarray get NumPy arrays, and DataFrames of tables, unless `labels` is True.
     - Two arguments whose index, columns, dims or coords differ along a dimension are an error, unless both are of the
       library `to`, whose functions compare them.

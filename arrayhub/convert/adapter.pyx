@@ -14,7 +14,7 @@ from arrayhub._core.errors import PASSES_ON, PlaceError, Refusal, name_of_type, 
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.containers import with_index_columns, with_types_of, without_index
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.convert.labels import check_labels, get_names, label_kind, rename, shape_of
+from arrayhub.convert.labels import are_equal, check_labels, get_names, label_kind, rename, shape_of
 from arrayhub.convert.names import OWN
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.convert.placement import DeviceConflict, find_deciding
@@ -32,6 +32,10 @@ cdef frozenset _PLAIN = frozenset((int, float, complex, bool, str, bytes, type(N
 
 # Libraries whose copies are made read-only.
 cdef tuple _WITH_READONLY = ("numpy", "numba", OWN, "xarray")
+
+# Libraries without functions that change an array, and libraries whose functions may change labels and columns.
+cdef tuple _IMMUTABLE = ("arrow", "jax")
+cdef tuple _WITH_LABELS = ("pandas", "polars", "awkward", "xarray")
 
 # Libraries with sparse arrays in the same kind of memory. For NumPy and numba, the sparse arrays are SciPy's.
 cdef tuple _WITH_SPARSE = ("numpy", "numba", "torch", "jax", "cupy", OWN)
@@ -246,9 +250,14 @@ cdef class Call:
 
     cdef object convert_argument(self, Argument argument):
         """Return an array as the function receives it."""
-        if self.adapter.is_own(argument.value, argument.type, argument.writes):
-            return argument.value
-        return self.convert_value(argument, argument.value)
+        cdef Adapter adapter = self.adapter
+        value = argument.value
+        if adapter.is_own(value, argument.type, argument.writes):
+            return value
+        is_subclass = issubclass(type(value), numpy.ndarray) and argument.type.owner == adapter.target.library
+        if is_subclass and adapter.copy is True and adapter.missing is None and adapter.target.cls is None:
+            return value.copy()      # a masked array, for example, which `as_numpy` refuses
+        return self.convert_value(argument, value)
 
     cdef object convert_value(self, Argument argument, value):
         """Convert an argument to the function's library. `value` is the argument, or the array of its request."""
@@ -335,7 +344,11 @@ cdef class Call:
             return result
         for made, given in self.pairs:
             if result is made:
-                return given
+                if issubclass(type(given), _CONTAINERS):
+                    converted = self.convert_results(result)
+                    return given if has_items_of(converted, given) else converted
+                if self.is_unchanged(made, given):
+                    return given
         cdef ArrayType found = array_type(result)
         if found is None and issubclass(type(result), _CONTAINERS):
             return self.convert_results(result)
@@ -357,6 +370,29 @@ cdef class Call:
             hint = f". In this message, x is the value that {adapter.name} returns. Convert this value inside {adapter.name}"
             hint = _ALLOW_COPIES if adapter.helps_copy(error, result, target.library) else hint
             raise adapter.error_at(error, "the result", "" if isinstance(error, PlaceError) else hint) from error
+
+    cdef bint is_unchanged(self, made, given) except -1:
+        """Return whether `given` has all that the function wrote to `made`, an argument that was converted from `given`.
+
+        A view may have another shape or element type than before, and tables and labelled arrays other columns or labels. A
+        copy may have other elements, unless it is read-only.
+        """
+        cdef Adapter adapter = self.adapter
+        cdef str library = adapter.target.library
+        if library in _IMMUTABLE:
+            return True
+        array, source = array_of(made), array_of(given)
+        is_shared = array is not None and source is not None and (source.ptr == array.ptr or not array.size)
+        if is_shared and library not in _WITH_LABELS:
+            return array.shape == source.shape and array.strides == source.strides and array.dtype == source.dtype
+        flags = getattr(made if array is None else array, "flags", None)      # None of a tensor, for example
+        if library not in _WITH_LABELS and (flags is None or flags.writeable):
+            return False
+        try:
+            again = adapter.target.convert(given, library, None, None, False, None, adapter.target.device is not None)
+        except _REFUSALS:
+            return False
+        return are_equal(made, again) if library in _WITH_LABELS else made.shape == again.shape and made.dtype == again.dtype
 
     cdef object convert_results(self, result):
         """Convert the items of a container."""
@@ -426,6 +462,15 @@ cdef bint is_view(array, given) except -1:
     """Return whether an array has the memory of the object that it was converted from."""
     source = array_of(given)
     return source is not None and (not source.size or source.ptr == array.ptr)
+
+
+cdef bint has_items_of(made, container) except -1:
+    """Return whether two lists, tuples or dicts of the same type consist of the same objects."""
+    if type(made) is not type(container) or len(made) != len(container):
+        return False
+    if issubclass(type(made), dict):
+        return list(made) == list(container) and all([made[key] is container[key] for key in made])
+    return all([item is other for item, other in zip(made, container)])
 
 
 cdef int protect_copy(made, given, Descriptor array) except -1:

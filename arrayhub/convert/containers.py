@@ -93,6 +93,13 @@ def _is_matrix(obj: Any) -> bool:
     return len(getattr(obj, "shape", ())) == 2 and not hasattr(obj, "columns") and not hasattr(obj, "schema")
 
 
+def is_matrix_of_objects(obj: Any) -> bool:
+    """Return whether an object is a matrix of NumPy whose columns `asnested` imports one by one, as it is not dense."""
+    if not issubclass(type(obj), np.ndarray) or obj.ndim != 2 or not obj.shape[1]:
+        return False
+    return issubclass(type(obj), np.ma.MaskedArray) or obj.dtype.kind in "OSUT"
+
+
 # -------------------------------------------------------------------------------------------------------------- pandas
 
 
@@ -205,6 +212,9 @@ def _column_with_type_of(column: Any, model: Any) -> Any:
 def _columns_of(library: str, obj: Any, options: Options) -> list[Any]:
     """Return the columns of a 2-d array as arrays of a library that requires contiguous memory."""
     copy = options["copy"]
+    if is_matrix_of_objects(obj):
+        options = {**options, "copy": None if copy is False else copy}  # as `as_pandas` does
+        return [get_exporter(library)(obj[:, k], **options) for k in range(obj.shape[1])]
     array = hooks.functions.asarray(obj, **{**options, "copy": None if copy is True else copy})
     if copy is False and not array[:, :1].flags["C"]:
         raise BufferError(

@@ -726,7 +726,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         if source is not None:
             return source
     to.load()
-    if to is _JAX and issubclass(type(obj), VALUES):
+    if is_narrowed(obj, to):
         a = narrow_for_jax(a, to.call)
         copied = True      # jax shares aligned memory only
     copied = copied or is_built(obj, to)
@@ -792,7 +792,7 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
         refusal = error
     if imported is None:
         return give_refused(obj, to, None, allow_readonly, refusal)
-    if to is _JAX and issubclass(type(obj), VALUES):
+    if is_narrowed(obj, to):
         imported = narrow_for_jax(imported, to.call)
     if to is _NUMPY and is_ndarray(obj) and not is_object_array(obj):
         return obj
@@ -809,6 +809,11 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
 cdef bint is_built(object obj, Library to) except -1:
     """Return whether `obj` is a list or number, which is built on the device of a library without host arrays."""
     return not to.reads_host and issubclass(type(obj), VALUES)
+
+
+cdef inline bint is_narrowed(object obj, Library to) except -1:
+    """Return whether `obj` is a list or number, or an array of Python numbers, whose elements jax would narrow."""
+    return to is _JAX and (issubclass(type(obj), VALUES) or is_object_array(obj))
 
 
 cdef bint stays(object array, Library to) except -1:
@@ -849,12 +854,15 @@ cdef object give_traced(
 
 cdef object give_changed(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
     """Give an array with other elements or on another device. These changes may copy whatever `copy` says."""
+    cdef bint narrow = dtype is None and is_narrowed(obj, to)
     copy = check_copy(copy, to.call)
     mask = None
     if missing is not None and not is_complete(obj, missing):
         obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY, as_dtype(dtype))
         if copy is False and (mask is None or dtype is not None):
             copy = None
+    if narrow:      # before the export, which does not know that the elements were values
+        obj, copy = narrow_for_jax(import_or_build(obj, None, False), to.call), None if copy is False else copy
     changed = change(obj, to, dtype, device)
     if changed is not obj and not (copy is True and isinstance(changed, (Descriptor, Tree)) and not stays(changed, to)):
         copy = True if is_built(obj, to) else None
@@ -1244,11 +1252,15 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     from arrayhub.convert import names
     from arrayhub.libraries import plugins
 
+    cdef bint is_own = names.name_of_type(type(obj)) == name
     emit = plugins.emitter(name)
     take = names.from_dlpack_of(name) if emit is None else None
+    emit = plugins.emitter_like(name, obj) or emit if is_own else emit      # with the metadata of `obj`
     if missing is not None:
-        obj = without_missing(obj, missing, dtype)
+        obj, is_own = without_missing(obj, missing, dtype), False
     changed = change(obj, None, dtype, device)
+    if is_own and changed is obj and check_copy(copy, "convert") is not True:
+        return obj
     if changed is not obj or missing is not None and copy is False:
         copy = None
     return give_by_name(changed, name, take, emit, copy, allow_readonly)

@@ -202,6 +202,18 @@ def _difference(first: list[Any], second: list[Any]) -> str:
     return ""
 
 
+def are_equal(one: Any, two: Any) -> bool:
+    """Return whether two arrays of pandas, polars, xarray or awkward have equal types, labels and elements."""
+    if label_kind(type(one)) != label_kind(type(two)) or get_names(one) != get_names(two):
+        return False
+    if root_of(type(one)) == "awkward":
+        return bool(sys.modules["awkward"].array_equal(one, two, equal_nan=True))
+    if hasattr(one, "identical") and root_of(type(one)) == "xarray":
+        return bool(one.identical(two))
+    types = "schema" if label_kind(type(one)) == "columns" else "dtype"  # polars compares only the elements
+    return getattr(one, types, None) == getattr(two, types, None) and bool(one.equals(two))
+
+
 def _differ(one: tuple[Any, Any, int], two: tuple[Any, Any, int]) -> bool:
     (name, labels, length), (other_name, other_labels, other_length) = one, two
     if length != other_length:

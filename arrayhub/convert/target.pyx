@@ -110,7 +110,7 @@ cdef class Target:
         given = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
         if isinstance(dtype, str) and dtype == "model":
             dtype = self._check_fit(given, call, missing)      # the export casts, as for other types
-        elif dtype is None and self.library == "jax":
+        elif dtype is None and (self.library == "jax" or self.library == "xarray" and self._inner() == "jax"):
             given = _narrow(given, call, copy, missing)
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
         if self.device is not None and not self.host_only and not (type(given) is numpy.ndarray and self.device == CPU):
@@ -120,7 +120,10 @@ cdef class Target:
         if cls is None and self.model_type is not None and self.model_type.has_maker:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = found is not None and found.owner == self.library and given is obj and copy is not True
-        emit = None if self.exporter is not None or self.model is None else plugins.emitter_like(self.library, self.model)
+        emit = None
+        if self.exporter is None and self.model is not None:      # an array of the library keeps its own metadata
+            is_of_library = found is not None and found.owner == self.library
+            emit = plugins.emitter_like(self.library, obj if is_of_library else self.model)
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
                 if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):
@@ -173,7 +176,9 @@ cdef class Target:
                                          checked)
 
     cdef str _inner(self):
-        """Return the library of the data of the model, which belongs to xarray."""
+        """Return the library of the data of the model, which belongs to xarray. A Dataset gets data of NumPy."""
+        if label_kind(type(self.model)) not in ("coords", "dims"):
+            return "numpy"
         return library_of_type(type(self.model.data)) or "numpy"
 
     def _wrap(self, obj, copy, dtype, missing):

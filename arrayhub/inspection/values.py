@@ -29,6 +29,10 @@ def dtype_of_value(obj: Any) -> np.dtype[Any]:
     common = np.result_type(*dtypes)
     if common.kind in "SU" and any(dtype.kind not in "SU" for dtype in dtypes):
         raise TypeError("it mixes strings with other types")
+    whole = [item for item in level if issubclass(type(item), int)] if common.kind in "fc" else []
+    rounded = next((item for item in whole if abs(item) < 2**64 and int(float(item)) != item), None)
+    if rounded is not None:
+        raise OverflowError(f"{rounded} among floats would be rounded")
     return common
 
 

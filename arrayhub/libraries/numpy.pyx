@@ -41,6 +41,7 @@ from arrayhub._core.errors import (
     show,
 )
 from arrayhub._core.errors import unreadable
+from arrayhub._core.hooks import hooks
 
 # Types whose values do not have memory to view, so NumPy copies them. Test with issubclass: isinstance also trusts
 # ``__class__``, which an object can forge.
@@ -201,7 +202,7 @@ cdef object array_of(object obj, object dtype):
     """Return NumPy's array of values.
 
     NumPy converts a 0-d USMArray among the values to a Python number. If this conversion fails, as for times, strings, records
-    and bfloat16, each USMArray is replaced by an ndarray.
+    and bfloat16, each USMArray is replaced by an ndarray, and each tensor, because torch lacks NumPy's form of its types.
     """
     try:
         array = np.array(obj, dtype)
@@ -288,7 +289,7 @@ cdef double count_below(object obj, int level, dict seen, str call) except -1:
 
 
 cpdef object with_ndarrays(object obj):
-    """Return `obj` with each contained USMArray replaced by an ndarray, or `obj` itself if it does not contain a USMArray."""
+    """Return `obj` with each USMArray, and each array with DLPack in a list, replaced by an ndarray, or `obj` itself."""
     return replace_arrays(obj, 0, {})
 
 
@@ -302,6 +303,8 @@ cdef object replace_arrays(object obj, int level, dict seen):
         if not host_readable(obj):      # the error of `emit` names copy=True, which not every caller has
             raise BufferError(unreadable("numpy", device_name(obj)))
         return emit(obj)
+    if level > 0 and hasattr(type(obj), "__dlpack__") and not isinstance(obj, (np.ndarray, np.generic)):
+        return replace_arrays(hooks.functions.asarray(obj), level, seen)
     if level > layout.MAX_NDIM or not isinstance(obj, (list, tuple)) or _PLAIN.issuperset(map(type, obj)):
         return obj
     before = seen.get(id(obj))

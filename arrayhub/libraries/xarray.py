@@ -2,7 +2,9 @@
 
 import sys
 
-from arrayhub._core.errors import form_of, needed, unreadable
+import numpy as np
+
+from arrayhub._core.errors import Refusal, form_of, needed, unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
@@ -17,12 +19,9 @@ def as_xarray(obj, copy, **request):
     array = hooks.functions.asarray(obj, copy=copy, **request)
     if is_own and _is_unchanged(array, obj):
         return obj
-    try:
-        made = emit(array)
-    except BufferError:
-        if copy is not True:  # only device= and copy=True move memory to another device
-            raise
-        made = emit(array.to_host())
+    if copy is True and not is_host_readable(array) and array.device.type != "cuda":
+        array = array.to_host()  # only device= and copy=True move memory to another device
+    made = emit(array, copied=copy is not False)
     return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made
 
 
@@ -35,19 +34,38 @@ def _is_unchanged(array, obj):
     return own.ptr == array.ptr and own.dtype == array.dtype
 
 
-def emit(array):
+def cast_times(values, copied, library):
+    """Return an ndarray in the units that pandas and xarray store: s, ms, us and ns. Other elements are not changed.
+
+    Raises
+    ------
+    Refusal
+        The times do not have a unit, or a cast makes a copy and `copied` is false. The libraries would copy silently.
+    """
+    if values.dtype.kind not in "mM":
+        return values
+    accepted = "times in s, ms, us and ns"
+    unit, count = np.datetime_data(values.dtype)
+    if unit == "generic":
+        raise Refusal(library, f"elements of {values.dtype} do not have a unit", accepted)
+    if not copied and not (count == 1 and unit in ("s", "ms", "us", "ns") and values.dtype.isnative):
+        raise Refusal(library, f"elements of {values.dtype} are not supported", f"{accepted}, in native byte order")
+    return values if count == 1 else values.astype(f"{values.dtype.kind}8[{unit}]")  # the libraries cast other units
+
+
+def emit(array, copied=False):
     """Export `array` as an ``xarray.DataArray`` that shares its memory and has its dimension names.
 
     Raises
     ------
     BufferError
-        xarray does not support arrays of the device, or the elements.
+        xarray does not support arrays of the device, or the elements. With `copied`, times are cast.
     ImportError
         xarray is not installed.
     """
     xarray = needed("xarray", "for to_xarray")
     if is_host_readable(array):
-        data = ndarray(array)
+        data = cast_times(ndarray(array), copied, "xarray")
     elif array.device.type == "cuda":
         from arrayhub.libraries import cupy
 

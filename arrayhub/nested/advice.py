@@ -39,7 +39,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.containers import is_frame
+from arrayhub.convert.containers import is_frame, is_matrix_of_objects
 from arrayhub.convert.functions import (
     CONSUMERS,
     VALUES,
@@ -55,6 +55,7 @@ from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
 from arrayhub.libraries.numpy import refuse_unit
+from arrayhub.libraries.xarray import cast_times
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
@@ -151,7 +152,9 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     found = advise(obj, consumer)
     # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
     by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
-    if found.verdict == CANNOT or not (by_library or isinstance(refusal, RangeRefusal)):
+    # Values are built whatever the arguments are, so that the same call fails again.
+    is_same = issubclass(type(obj), VALUES) and found.call == call_of(consumer)
+    if found.verdict == CANNOT or not (by_library or is_same or isinstance(refusal, RangeRefusal)):
         refusal.call = found.call
     return refusal
 
@@ -191,6 +194,8 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         found = _advise(obj.set_axis(range(obj.shape[1]), axis=1), consumer, None)
         call = _replace_x(found.call, "x.set_axis(range(x.shape[1]), axis=1)")
         return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), call)
+    if array is None and consumer == "pandas" and is_matrix_of_objects(obj):  # `as_pandas` imports its columns
+        return _advise({str(k): obj[:, k] for k in range(obj.shape[1])}, consumer, None)
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
@@ -303,7 +308,7 @@ def _copy_first(obj: Any) -> Any:
     if issubclass(cls, np.ndarray):
         if wrappers.refuses_protocols(cls) or attempt(refuse_unit, obj)[1]:  # such as a Quantity
             return None
-        is_read = obj.dtype.hasobject or issubclass(cls, np.ma.MaskedArray)
+        is_read = obj.dtype.hasobject or hasattr(cls, "mask")
         return asnested(obj[:LOOKED_AT] if is_read else _sample_of(obj))
     if is_arrow_scalar(cls):
         return asnested(obj)
@@ -514,7 +519,8 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     """Return the verdict of a library of dense arrays on nested data."""
     node, column = source.array, _column_of(source.array)
     own = issubclass(type(obj), NestedArray)
-    if source.kind == "values" and (
+    of_objects = issubclass(type(obj), np.ndarray) and obj.dtype.hasobject
+    if (source.kind == "values" or of_objects) and (
         kind_of(column.leaf).fields or (column.array is not None and column.array.dtype.kind in "mM")
     ):  # lists of records and of times, and dicts, which only asnested imports
         imported, other = "arrayhub.asnested(x)", node
@@ -577,7 +583,8 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
             call = call_of(consumer, "x", missing)
         return Verdict(consumer, CANNOT, "elements are missing", call)
     view, change = attempt(node.to_dense)
-    if view is not None and not source.copied:
+    refused = source.refusal is not None and kind_of(node).numbers and not own  # date64, which a copy converts to times
+    if view is not None and not source.copied and not refused:
         return _of_dense(obj, view, "", consumer)
     if own and column.leaf.meaning == "tdD" and consumer != "numpy":
         call = _call_on_numbers(consumer, "arrayhub.as_numpy(x, copy=True)", array)
@@ -585,7 +592,7 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
     why = _obstacle_to_copy(array, consumer)
     missing = "missing='mask'" if is_frame_of_numpy and array.dtype.kind in "mM" else ""
     call = _call_on_numbers(consumer, "x", array, missing)
-    change = source.copied or change
+    change = source.copied or change or (_reason(source.refusal) if refused else "")
     if fields and len({element_type(nested_of(field)) for field in column.leaf.children}) > 1:
         change += f"; OverflowError if {array.dtype} cannot represent a value"
     return Verdict(consumer, CANNOT if why else COPY, why or change, call)
@@ -771,7 +778,12 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
             copied = "its lists become rows" if lists else dense.reason
             way = copied and "copy=True"
         elif consumer == "xarray":
+            like = attempt(np.empty, 0, array.dtype)[0]
+            why = find_obstacle(cast_times, like, True, "xarray")  # times without a unit
+            if why:
+                return Verdict(consumer, CANNOT, why)
             obstacle = find_obstacle(_ROWS["numpy"].check_export, array, False)
+            obstacle = obstacle or find_obstacle(cast_times, like, False, "xarray")
             copied, way = obstacle or copied, obstacle and _way_to_copy(array, consumer)
     return Verdict(consumer, COPY if copied else ZERO_COPY, copied, call_of(consumer, "x", way))
 
@@ -781,7 +793,10 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     why = _reason(source.refusal)
     refused = form_of(source.refusal) if source.refusal is not None else None
     call = refused.call if isinstance(refused, Refusal) else ""
+    call = "" if call == "arrayhub.asnested(x)" and not wrappers.expression(obj) else call  # `asnested` failed, too
     own, root = wrappers.expression(obj), root_of(type(obj))
+    if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
+        own = call = "x.todense()"
     is_onedal = root == "onedal" and source.kind == "sparse" and call != ""
     only_sparse = consumer in RULES and consumer not in _ROWS
     if is_onedal and consumer in RULES:

@@ -345,8 +345,8 @@ cdef class NestedArray(Tree):
         Parameters
         ----------
         key : int, slice, str or tuple
-            Index, slice with a step of 1, or field name. A tuple applies its keys in turn: ``x[3, 1]`` is ``x[3][1]``. Unlike
-            in NumPy, ``x[1:3, 0]`` is ``x[1:3][0]``, so a slice is useful only as the last key.
+            Index, slice with a step of 1, or field name. A tuple applies its keys in turn: ``x[3, 1]`` is ``x[3][1]``. After
+            a slice, a tuple may have only field names.
 
         Returns
         -------
@@ -368,7 +368,12 @@ cdef class NestedArray(Tree):
         cdef object node = self
         if not isinstance(key, tuple):
             return get_item(self, key)
-        for part in key:
+        for k, part in enumerate(key):
+            if isinstance(node, Descriptor):
+                return node[key[k:]]
+            if isinstance(part, slice) and not all([isinstance(later, str) for later in key[k + 1:]]):
+                raise IndexError(f"index is {show(key)}; accepted: a slice before field names, or as the last key. Use"
+                                 " arrayhub.as_awkward(x, copy=None)[...], or x.to_dense()[...] of rows of equal lengths")
             node = get_item(<Tree> node, part) if isinstance(node, Tree) else node[part]
         return node
 

@@ -25,6 +25,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray, refuse_bytes
 from arrayhub.convert.labels import get_names, label_kind
+from arrayhub.convert.names import sparse_library
 from arrayhub.convert.target import array_of
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
@@ -160,7 +161,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
         except Refusal as error:
             error.call = error.call or _nested_import_of(obj)
             raise
-    if not is_column(obj) and not is_awkward(obj) and not is_arrow_scalar(type(obj)):
+    if not (is_column(obj) or is_awkward(obj) or is_arrow_scalar(type(obj)) or is_pandas(obj)):
         return None
     try:
         column = asnested(obj)
@@ -341,7 +342,7 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if issubclass(cls, (list, tuple)):
         forbidden(copy, "asnested", "Python lists do not have memory to view")
         return from_python(obj)
-    if issubclass(cls, dict):
+    if issubclass(cls, dict) and sparse_library(obj) is None:  # SciPy's dok_array is a dict
         return _from_columns(obj, copy)
     if issubclass(cls, np.ndarray):
         return from_numpy(obj, copy)

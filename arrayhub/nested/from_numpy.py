@@ -27,7 +27,7 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
         return _import_masked(array, copy)
     if array.dtype.kind == "O":
         forbidden(copy, "asnested", "Python objects do not have memory to view")
-        return from_python(array.tolist())
+        return _in_rows(from_python(array.ravel().tolist()), array.shape)
     if array.dtype.names is not None and array.ndim == 1:
         return _records(array, copy)
     if array.dtype.kind == "T" and array.ndim == 1:
@@ -64,6 +64,8 @@ def _import_masked(array: Any, copy: bool | None) -> NestedArray:
     if array.ndim > 1:
         return _masked_rows(array, copy)
     mask = np.ma.getmaskarray(array)
+    if array.dtype.kind == "O":
+        return from_numpy(np.where(mask, None, np.ma.getdata(array)), copy)
     validity = None if not mask.any() else bitmap_of(~mask)
     if array.dtype.kind in "STU":
         return cover_missing(from_numpy(array.filled("")), validity, 0)

@@ -117,6 +117,15 @@ def test_copy_true_copies_arrays_of_the_library():
         assert double(x).tolist() == [2, 2] and x.tolist() == [1, 1]
 
 
+def test_copy_true_keeps_masks_and_subclasses():
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    for x in (masked, np.ma.masked_array([1.0, 2.0]), np.matrix([[1.0, 2.0]]), np.rec.array([(1, 2)])):
+        copied = passed("numpy", x, copy=True)
+        assert type(copied) is type(x) and not np.shares_memory(copied, x) and copied.tolist() == x.tolist()
+    assert ah.adapt("numpy", copy=True)(lambda x: x.mean())(masked) == 1
+    assert type(passed(np.ndarray, np.matrix([[1.0]]), copy=True)) is np.ndarray
+
+
 # ------------------------------------------------------------------------------------------------------ refused arrays
 
 
@@ -583,13 +592,124 @@ def test_requests_of_own_arrays_pass_them_unchanged():
 def test_converted_arguments_in_results_are_the_callers_objects():
     torch = pytest.importorskip("torch")
     pl = pytest.importorskip("polars")
-    for x in (torch.ones(2), pl.Series("n", [1, 2]), ah.ones(2), memoryview(b"ab")):
+    for x in (torch.ones(2), torch.ones(0), pl.Series("n", [1, 2]), ah.ones(2), memoryview(b"ab")):
         same = ah.adapt("numpy")(lambda x: x)
         assert same(x) is x
         both = ah.adapt("numpy")(lambda x, y: {"a": [x, (y, 1)]})(x, 2 * torch.ones(2))
         assert both["a"][0] is x
     assert type(ah.adapt("numpy")(lambda x: x)([1.0])) is np.ndarray
     assert ah.adapt("numpy", missing=0)(lambda x: x)(pl.Series([1, None])).to_list() == [1, 0]
+
+
+def double_tensor(x):
+    return x.mul_(2)
+
+
+def flatten(x):
+    x.shape = (x.size,)
+    return x
+
+
+def add_column(x):
+    x["c"] = x["a"] + 1
+    return x
+
+
+def drop_column(x):
+    del x["b"]
+    return x
+
+
+def insert_column(x):
+    return x.insert_column(0, pytest.importorskip("polars").Series("c", [5, 6]))
+
+
+def set_first(x):
+    x[0] = 9
+    return x
+
+
+def append(x):
+    x.append(x[0] + 1)
+    return x
+
+
+# Functions that change an argument and return it, by description: the library, the function, and results for arguments.
+CHANGES = {
+    "elements of a copied tensor": (
+        "torch",
+        double_tensor,
+        [
+            (lambda: np.ones(2, ">f8"), [2, 2]),
+            (lambda: np.arange(3.0)[::-1], [4, 2, 0]),
+            (lambda: pytest.importorskip("pandas").Series([1.0, 2.0]), [2, 4]),
+            (lambda: pytest.importorskip("polars").Series([1.0, np.nan]).fill_nan(3), [2, 6]),
+            (lambda: pytest.importorskip("jax").numpy.ones(2), [2, 2]),
+        ],
+    ),
+    "the shape of a view": ("numpy", flatten, [(lambda: pytest.importorskip("torch").zeros(1, 2), [0, 0])]),
+    "the shape of a copy": (
+        "numpy",
+        flatten,
+        [(lambda: pytest.importorskip("pyarrow").table({"a": [1, 2], "b": [3, 4]}), [1, 3, 2, 4])],
+    ),
+    "an added column": (
+        "pandas",
+        add_column,
+        [
+            (lambda: pytest.importorskip("polars").DataFrame({"a": [1, 2]}), {"a": [1, 2], "c": [2, 3]}),
+            (lambda: pytest.importorskip("pyarrow").table({"a": [1, 2]}), {"a": [1, 2], "c": [2, 3]}),
+        ],
+    ),
+    "a column that was dropped": (
+        "pandas",
+        drop_column,
+        [(lambda: pytest.importorskip("polars").DataFrame({"a": [1, 2], "b": [1, 2]}), {"a": [1, 2]})],
+    ),
+    "a column that was inserted": (
+        "polars",
+        insert_column,
+        [(lambda: pytest.importorskip("pandas").DataFrame({"a": [1, 2]}), {"c": [5, 6], "a": [1, 2]})],
+    ),
+    "an element of a column": (
+        "polars",
+        set_first,
+        [
+            (lambda: pytest.importorskip("pyarrow").array([1, 2]), [9, 2]),
+            (lambda: pytest.importorskip("jax").numpy.arange(2), [9, 1]),
+            (lambda: np.array([1, 2]), [9, 2]),
+        ],
+    ),
+    "an item that was appended": ("numpy", append, [(lambda: [pytest.importorskip("torch").ones(1)], [1, 2])]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_of_a_returned_argument_are_in_the_result(change):
+    library, function, cases = CHANGES[change]
+    pytest.importorskip(library)
+    for make, expected in cases:
+        result = ah.adapt(library)(function)(make())
+        if isinstance(expected, dict):
+            names = getattr(result, "column_names", None) or list(result.columns)
+            assert {name: [int(value) for value in ah.as_numpy(result[name])] for name in names} == expected
+        else:
+            assert [float(value) for value in (result if isinstance(result, list) else ah.as_numpy(result))] == expected
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "polars", "pandas", "arrow", "awkward", "xarray", "jax"])
+def test_unchanged_arguments_in_results_are_the_callers_objects_in_every_library(library):
+    pytest.importorskip(library if library != "arrow" else "pyarrow")
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    same = ah.adapt(library)(lambda x: x)
+    for x in (np.array([1, 2], "i4"), pl.Series("n", [1, 2], dtype=pl.Int32), pa.array([1, 2], pa.int32())):
+        if library != "torch" or ah.asarray(x).flags.writeable:
+            assert same(x) is x
+    both = [np.ones(2, "f4")]
+    assert same(both) is both
+    if library == "numpy":  # which copies these columns
+        for x in (pl.Series(["a", None]), pa.array([True, False]), pa.chunked_array([[1], [2]]), pa.table({"a": [1]})):
+            assert same(x) is x
 
 
 # -------------------------------------------------------------------------------------------------------------- devices
@@ -652,6 +772,11 @@ def test_emit_with_two_parameters_receives_the_model(tinyarr):
     assert ah.adapt("numpy")(lambda xs: xs[0] + 1)([x]).unit == "m"
     assert ah.convert(np.ones(2), "tinyarr").unit is None and ah.like(np.ones(2), Tiny).unit is None
     assert models == [x, x, x, x, None, None]
+    other = Tiny([3.0], "s")
+    for keywords in ({}, {"copy": None}, {"dtype": "f8"}, {"device": "cpu"}):
+        assert ah.convert(x, "tinyarr", **keywords) is ah.convert(x, Tiny, **keywords) is ah.like(x, other) is x
+    for made in (ah.convert(x, "tinyarr", copy=True), ah.convert(x, Tiny, dtype="f4"), ah.like(x, other, copy=True)):
+        assert made is not x and made.unit == "m" and made.values.tolist() == [1, 2]
     ah.register_library(tinyarr, types={"Tiny": "values"}, emit=lambda array: Tiny(ah.as_numpy(array)))
     assert ah.like(np.ones(2), x).unit is None
 

@@ -471,3 +471,15 @@ def test_model_whose_attributes_raise_is_on_the_host(torch):
 
     made = ah.like(np.ones(2), torch.zeros(2).as_subclass(Loud))
     assert type(made) is torch.Tensor and made.tolist() == [1.0, 1.0]
+
+
+def test_data_of_xarray_is_narrowed_for_jax():
+    xr, jax = pytest.importorskip("xarray"), pytest.importorskip("jax")
+    model = xr.DataArray(jax.numpy.ones(2), dims="t", coords={"t": [5, 6]})
+    for labels in (False, True):
+        made = ah.like(np.arange(2), model, labels=labels)
+        assert isinstance(made.data, jax.Array) and made.dtype == "int32" and ("t" in made.coords) == labels
+        assert np.asarray(ah.adapt("numpy", labels=labels)(np.argsort)(model)).tolist() == [0, 1]
+    assert ah.like(np.ones(2), model.variable).dtype == "float32"
+    with pytest.raises(OverflowError, match="int32"):
+        ah.like(np.array([2**40]), model)

@@ -120,3 +120,19 @@ def test_buffer_error_of_dlpack_is_raised_despite_a_data_attribute():
     guarded = producer(data=np.arange(3), __dlpack__=raising(BufferError("for a reason")))
     with pytest.raises(BufferError, match="for a reason"):
         ah.asarray(guarded)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"copy": True}, {"device": "cpu"}, {"missing": 0}, {"missing": "nan"}])
+def test_values_are_narrowed_whatever_the_keywords_are(keywords):
+    assert not jax.config.jax_enable_x64
+    own = {"copy": None, **keywords}
+    for values in ([1, 2], [1.5, 2], (1, 2), [[1], [2]], np.array([1, 2], object)):
+        x = ah.as_jax(values, **own)
+        floats = keywords.get("missing") == "nan" or any(isinstance(value, float) for value in values)
+        assert x.dtype == ("float32" if floats else "int32") and x.tolist() == np.asarray(values).tolist()
+    if "missing" in keywords:
+        assert ah.as_jax([1, None], **keywords)[0] == ah.as_jax(np.array([1, None], object), **keywords)[0] == 1
+    with pytest.raises(OverflowError, match="int32"):
+        ah.as_jax([2**40, 1], device="cpu")
+    masked, mask = ah.as_jax([1, None], missing="mask")
+    assert masked.dtype == "int32" and mask.tolist() == [False, True]

@@ -193,3 +193,17 @@ def test_error_for_a_type_that_torch_cannot_convert_suggests_a_working_call(dtyp
         }
     else:
         assert given.to_list() == x.tolist()
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "complex32", "float32"])
+def test_lists_of_tensors_are_dense_whatever_their_type(name):
+    tensor = torch.ones(2).to(getattr(torch, name))
+    assert ah.asarray([tensor, tensor]).shape == ah.as_numpy([[tensor], [tensor]])[:, 0].shape == (2, 2)
+    made = ah.as_torch([tensor, tensor])
+    assert not made.is_nested and made.dtype == tensor.dtype and torch.equal(made.float(), torch.ones(2, 2))
+    if name == "bfloat16":
+        assert ah.asarray([tensor[0], tensor[1]]).shape == (2,) and ah.as_torch([tensor, torch.ones(2)]).shape == (2, 2)
+        x = ah.zeros((2, 2), dtype="f4")
+        x[...] = [tensor, tensor]
+        assert x.tolist() == [[1, 1], [1, 1]]
+    assert ah.as_torch([tensor, tensor[:1]]).is_nested

@@ -731,6 +731,17 @@ def test_unsupported_operations_of_nested_arrays_raise():
     assert x[1, 2].shape == ()
 
 
+def test_no_element_of_rows_is_selected_by_a_slice_and_an_index():
+    for x in (ah.asnested([[1, 2], [3, 4, 5]]), ah.asnested(np.ma.array([[1, 2], [3, 4]], mask=np.eye(2)))):
+        for key in ((slice(None), 0), (slice(0, 1), slice(None)), (slice(None), slice(None), "a")):
+            with pytest.raises(IndexError, match="as_awkward"):
+                x[key]
+        assert x[1, 0] is None or x[1, 0].item() == 3
+        assert x[:][1, :1][0].item() == 3
+    assert ah.asnested([{"a": [1, 2]}, {"a": []}])[1:, "a"].to_list() == [[]]
+    assert ah.asnested([np.eye(2), np.eye(2)])[1, :, 0].tolist() == [1, 0]
+
+
 @pytest.mark.parametrize("kind", ["shared", "host", "device"])
 def test_usm_is_imported_sliced_and_exported(sycl, kind):
     dpnp = pytest.importorskip("dpnp")

@@ -9,15 +9,16 @@ import numpy as np
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, needed
+from arrayhub._core.errors import PACKED_BOOLEANS, needed
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
+from arrayhub.convert.containers import are_complete_records, is_matrix_of_objects, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.functions import asarray
 from arrayhub.convert.target import is_dense
 from arrayhub.libraries.numpy import check as check_numpy
+from arrayhub.libraries.xarray import cast_times
 from arrayhub.nested.array import NestedArray, export, part, unwrap_flat, with_offsets
 from arrayhub.nested.array import check as check_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
@@ -41,6 +42,7 @@ def as_pandas(
     - A Series or a DataFrame of pandas is returned unchanged, or copied if `copy` is True. An Index or an
       ExtensionArray becomes a Series on the same memory.
     - Dense arrays, such as those of NumPy or torch, get the types of ``pandas.Series(numpy_array)``. NaN means missing.
+      Each column of a matrix of Python objects, strings or masked elements gets the type of its elements.
     - Arrow columns and tables, such as those of pyarrow or polars, and NestedArrays get Arrow types
       (``pandas.ArrowDtype``).
     - Data without a NumPy type, such as strings, lists and integers with missing values, also gets Arrow types.
@@ -79,6 +81,11 @@ def as_pandas(
     (2, 2)
     """
     pandas = needed("pandas", "to create its arrays")
+    if is_matrix_of_objects(obj):
+        columns = range(obj.shape[1])
+        copy = None if copy is False else copy  # a strided column is encoded, as booleans and strings are
+        parts = [as_pandas(obj[:, k], copy=copy, dtype=dtype, device=device, missing=missing) for k in columns]
+        return pandas_frame(parts, columns)
     name = name_of(obj)
     column = None if missing is not None or is_dense(obj) else _of_pandas(pandas, obj)
     if column is not None and (device is None or Device(device) == CPU):
@@ -136,14 +143,8 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
             pyarrow = needed("pyarrow", "to create its arrays")
             return _arrow_series(pandas, to_arrow(pyarrow, for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
-    values = dense_as_numpy(on_host(array, "pandas"))
-    _check_unit(values.dtype, copied)
-    made = (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
-    if not copied and values.dtype.kind in "mM":
-        dtype = made.dtypes if values.ndim == 1 else next(iter(made.dtypes), values.dtype)
-        if dtype != values.dtype:
-            raise Refusal("pandas", f"elements of {values.dtype} are not supported", f"a copy, which casts to {dtype}")
-    return made
+    values = cast_times(dense_as_numpy(on_host(array, "pandas")), copied, "pandas")
+    return (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
 
 
 def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
@@ -200,12 +201,6 @@ def _why_views_are_copied(array: Any) -> str:
     return next(filter(None, map(_why_views_are_copied, child_nodes(array))), "")
 
 
-def _check_unit(dtype: Any, copied: bool) -> None:
-    """Raise Refusal for times in a unit that pandas casts, unless a copy is permitted."""
-    if not copied and dtype.kind in "mM" and np.datetime_data(dtype) not in (("s", 1), ("ms", 1), ("us", 1), ("ns", 1)):
-        raise Refusal("pandas", f"elements of {dtype} are not supported", "times in s, ms, us and ns")
-
-
 def check(array: Any, copied: bool, obj: Any) -> None:
     """Raise the error of `as_pandas` for an array, or for its copy on the host, without converting it."""
     if not copied:
@@ -221,7 +216,7 @@ def check(array: Any, copied: bool, obj: Any) -> None:
             check_arrow(column, copied, obj)
         elif isinstance(column, USMArray):
             check_numpy(column, copied)
-            _check_unit(column.dtype, copied)
+            cast_times(np.empty(0, column.dtype), copied, "pandas")
 
 
 def why_copied(array: Any, obj: Any) -> str:

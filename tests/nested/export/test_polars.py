@@ -51,3 +51,12 @@ def test_rows_that_polars_loses_are_an_error():
     assert ah.as_polars(ah.asnested(source), copy=None).to_list() == [["a"], [], None]
     with pytest.raises(BufferError, match="2 of 3 rows were lost in the import of several chunks; pass copy=True"):
         ah.as_polars(ah.asnested(source))
+
+
+def test_series_of_records_remains_a_series():
+    series = pl.Series("s", [{"a": 1, "b": 2.5}, {"a": 3, "b": None}])
+    assert ah.as_polars(series) is series
+    copied = ah.convert(series, pl.Series, copy=True)
+    for made in (copied, ah.as_polars(series, copy=True), ah.as_polars(series, dtype="f4")):
+        assert isinstance(made, pl.Series) and made.name == "s"
+        assert made.to_list() == series.to_list()
