@@ -55,7 +55,7 @@ def in_folder(name):
     """Return the sources of a folder in LINES. "arrayhub" stands for the modules at the top."""
     folder = ROOT / name
     if name == "arrayhub":
-        return [path for path in sources(folder) if path.parent in (folder, folder / "examples")]
+        return [path for path in sources(folder) if path.parent == folder]
     return sources(folder)
 
 
