@@ -173,55 +173,35 @@ def _check_indices_of_compressed(x: SparseParts) -> None:
     row = FORMATS[x.format]
     check_integers("assparse", indices=x.indices, indptr=x.indptr)
     indptr, indices = as_numpy(x.indptr), as_numpy(x.indices)
-    stored = indices.shape[-1]
-    lengths = x.shape[x.batch_ndim : x.batch_ndim + 2]
+    stored, last = indices.shape[-1], indptr[..., -1:]
     compressed = row.compressed or 0
     major, minor = DIMENSIONS[compressed], DIMENSIONS[1 - compressed]
-    _check_each(indptr[..., 0] == 0, indptr, 0, "0")
+    _refuse_first("indptr", indptr, indptr[..., :1] != 0, "0")
     falls = indptr[..., 1:] < indptr[..., :-1]  # np.diff could overflow
-    if falls.any():
-        place = np.unravel_index(int(falls.argmax()), falls.shape)
-        before = indptr[place]
-        place = (*place[:-1], place[-1] + 1)
-        raise interface_error(
-            "assparse",
-            f"indptr[{_text(place)}]",
-            int(indptr[place]),
-            f"{before} or more, because pointers of {major} must not decrease",
-        )
-    last, ends = indptr[..., -1], indptr.shape[-1] - 1
+    for before in indptr[..., :-1][falls][:1]:
+        accepted = f"{before} or more, because pointers of {major} must not decrease"
+        _refuse_first("indptr", indptr, falls, accepted, skipped=1)
+    ends = indptr.shape[-1] - 1
     if x._state & PADDED:
-        _check_each(last <= stored, indptr, ends, f"at most {stored}, the length of indices")
-        indices = np.where(np.arange(stored) < last[..., None], indices, 0)
+        _refuse_first("indptr", indptr, last > stored, f"at most {stored}, the length of indices", skipped=ends)
+        indices = np.where(np.arange(stored) < last, indices, 0)
     else:
-        _check_each(last == stored, indptr, ends, f"{stored}, the length of indices")
-    length = lengths[1 - compressed] // (x.blocksize[1 - compressed] if x.blocksize else 1)
+        _refuse_first("indptr", indptr, last != stored, f"{stored}, the length of indices", skipped=ends)
+    length = x.shape[x.batch_ndim + 1 - compressed] // (x.blocksize[1 - compressed] if x.blocksize else 1)
     blocks = "blocks of " if x.blocksize else ""
     _check_below("indices", indices, length, f"the {blocks}{minor} of shape {x.shape}")
 
 
-def _check_each(good: Any, indptr: Any, last: int, accepted: str) -> None:
-    """Raise InterfaceError for the first batch where `good` is False. The error names element `last` of the batch."""
-    if good.all():
-        return
-    place = (*np.unravel_index(int(np.argmin(good)), good.shape), last)
-    raise interface_error("assparse", f"indptr[{_text(place)}]", int(indptr[place]), accepted)
-
-
 def _check_indices_of_coords(x: SparseParts) -> None:
-    batch = x.batch_ndim
     joined = x.coords_array
-    if joined is not None:
-        check_integers("assparse", coords=joined)
-        joined = as_numpy(joined)
-    coords = x._coords if joined is None else joined
-    for k, array in enumerate(coords):
+    check_integers("assparse", **({} if joined is None else {"coords": joined}))
+    for k, array in enumerate(x._coords if joined is None else as_numpy(joined)):
         if joined is None:
             check_integers("assparse", **{f"coords[{k}]": array})
-        values = as_numpy(array)
+        values, length = as_numpy(array), x.shape[x.batch_ndim + k]
         if x._state & PADDED:
-            values = np.where(values < x.shape[batch + k], values, 0)
-        _check_below(f"coords[{k}]", values, x.shape[batch + k], f"the lengths of shape {x.shape}")
+            values = np.where(values < length, values, 0)
+        _check_below(f"coords[{k}]", values, length, f"the lengths of shape {x.shape}")
 
 
 def _check_below(name: str, values: Any, length: int, what: str) -> None:
@@ -230,16 +210,20 @@ def _check_below(name: str, values: Any, length: int, what: str) -> None:
         return
     # Viewed as unsigned integers, negative values exceed the signed maximum, so one comparison finds both faults.
     unsigned = values if values.dtype.kind == "u" else values.view(f"u{values.itemsize}")
-    if int(unsigned.max()) < min(length, np.iinfo(values.dtype).max + 1):
-        return
-    bad = (values < 0) | (values >= length)
-    place = np.unravel_index(int(bad.argmax()), bad.shape)
-    accepted = f"0 to {length - 1}, {what}" if length else f"no index, because the length is 0 in {what}"
-    raise interface_error("assparse", f"{name}[{_text(place)}]", int(values[place]), accepted)
+    if int(unsigned.max()) >= min(length, np.iinfo(values.dtype).max + 1):
+        accepted = f"0 to {length - 1}, {what}" if length else f"no index, because the length is 0 in {what}"
+        _refuse_first(name, values, (values < 0) | (values >= length), accepted)
 
 
-def _text(place: tuple[Any, ...]) -> str:
-    return ", ".join(str(int(k)) for k in place)
+def _refuse_first(name: str, values: Any, bad: Any, accepted: str, skipped: int = 0) -> None:
+    """Raise InterfaceError for the first value that is bad. The error names its place.
+
+    `bad` does not have the first `skipped` elements of the last dimension.
+    """
+    if bad.any():
+        *before, last = map(int, np.unravel_index(int(bad.argmax()), bad.shape))
+        place = (*before, last + skipped)
+        raise interface_error("assparse", f"{name}[{', '.join(map(str, place))}]", int(values[place]), accepted)
 
 
 def validate_export(x: SparseParts) -> None:

@@ -1,6 +1,6 @@
 """Table of the libraries of sparse arrays: how each library's arrays are imported and exported, and what it accepts.
 
-docs/sparse.md shows the table, and tests/sparse/test_rules.py checks each row against the library. The names in
+docs/sparse.md shows the table, and tests/sparse/test_export_rules.py checks each row against the library. The names in
 `LIBRARIES` are those in the column `sparse` of `libraries.table`, which recognizes the types.
 """
 
@@ -36,7 +36,7 @@ class SparseLibrary:
     # ``parse(obj, copy)`` imports a sparse object, and returns None for a dense one.
     parse: Callable[[Any, Copy], SparseArray | None]
     # ``emit(x, export, matrix)`` returns an array of the library that shares the memory of `x`, a result of
-    # `rules.conform`. `export` exports each part. `matrix` requests a SciPy matrix. None if the library only produces
+    # `export.conform`. `export` exports each part. `matrix` requests a SciPy matrix. None if the library only produces
     # arrays.
     emit: Callable[[SparseArray, _Export, bool], Any] | None = None
     export: Callable[..., Any] = as_numpy  # exports the parts

@@ -39,8 +39,7 @@ __all__ = [
 
 def view_of(obj: Any) -> SparseArray | None:
     """Import `obj` as a SparseArray, or return None."""
-    found: SparseArray | None = attempt(import_or_none, obj)[0]
-    return found
+    return attempt(import_or_none, obj)[0]
 
 
 def lines_of(x: SparseArray, refcount: int) -> Iterator[str]:
