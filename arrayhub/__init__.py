@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from arrayhub import testing as testing
     from arrayhub import transfer as transfer
     from arrayhub import transport as transport
-    from arrayhub._core.include import get_include
+    from arrayhub.capi import get_include
     from arrayhub.capi.table import Request
     from arrayhub.convert.adapt import adapt
     from arrayhub.convert.like import like
@@ -116,7 +116,7 @@ _MODULES = ("datashape", "storage", "testing", "transfer", "transport")  # impor
 _LAZY = {
     name: module
     for module, names in {
-        "arrayhub._core.include": ("get_include",),
+        "arrayhub.capi": ("get_include",),
         "arrayhub.capi.table": ("Request",),
         "arrayhub.convert.adapt": ("adapt",),
         "arrayhub.convert.like": ("like",),

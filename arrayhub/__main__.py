@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any, TextIO
 
 from arrayhub import __version__
-from arrayhub.capi.config import OPTIONS
+from arrayhub.capi import OPTIONS
 
 _OBJECT = "package.module:object, such as mylib.data:images, or a Python expression, such as 'numpy.arange(3)[::-1]'"
 _ATTRIBUTE = re.compile(r"[\w.]*:[\w.]*")

@@ -18,7 +18,6 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.runtimes.sycl import named_queue
-from arrayhub.sparse.conversion import to_dense, to_format
 from arrayhub.sparse.formats import (
     CANONICAL,
     FORMATS,
@@ -29,6 +28,8 @@ from arrayhub.sparse.formats import (
     parts_of,
     row_of,
     structure_of,
+    to_dense,
+    to_format,
 )
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.

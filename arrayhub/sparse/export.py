@@ -20,15 +20,16 @@ from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse, change, sparse_or_none
-from arrayhub.sparse.conversion import has_padding, to_format
 from arrayhub.sparse.formats import (
     FORMATS,
     PADDED,
     SEEN,
     TRUSTED,
+    has_padding,
     is_canonical,
     is_on_host,
     structure_of,
+    to_format,
     validate_export,
 )
 from arrayhub.sparse.libraries import RULES, TYPE_NUMBERS, SparseLibrary
