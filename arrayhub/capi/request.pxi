@@ -327,28 +327,14 @@ cdef Descriptor copy_to_fit(Descriptor a, object obj, const PyUSMArrayRequest* r
     """Make `a` meet a request with the copies that the request allows."""
     cdef int resolved = 0
     cdef Misfit wrong = misfit(a, r)
+    cdef Descriptor made
     while wrong != FITS:
-        if resolved >> <int> wrong & 1 or not may_resolve(a, obj, r, wrong):
+        made = None if r.flags & WRITEABLE or resolved >> <int> wrong & 1 else resolve_misfit(a, obj, r, wrong)
+        if made is None:
             raise error_of(a, obj, r, wrong)
         resolved |= 1 << <int> wrong
-        a = resolve_misfit(a, obj, r, wrong)
-        wrong = misfit(a, r)
+        a, wrong = made, misfit(made, r)
     return a
-
-
-cdef bint may_resolve(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong) except -1:
-    """Return whether a request allows the copy that resolves a misfit."""
-    if r.flags & WRITEABLE:
-        return False
-    if wrong == TYPE:
-        return target_type(a, obj, r) is not None
-    if wrong == MEMORY:
-        return r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & 7
-    if wrong == BYTE_ORDER:
-        return r.may & (<int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_CAST) and host_readable(a)
-    if wrong in (MISALIGNED, STRIDES, LAYOUT):
-        return r.may & <int> USM_ARRAY_MAY_RELAYOUT
-    return False
 
 
 cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
@@ -434,23 +420,28 @@ cdef object dtype_of(const PyUSMArrayDataType* dtype):
 
 
 cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
-    """Make the copy that resolves a misfit, on the caller's stream."""
+    """Make the copy that resolves a misfit, on the caller's stream. Return None if the request does not allow this copy."""
     stream = None if r.stream == NULL else <object> r.stream
     if wrong == TYPE:
+        dtype = target_type(a, obj, r)
+        if dtype is None:
+            return None
         if not host_readable(a) and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & <int> USM_ARRAY_ON_HOST:
             a = transfer.to_host(a, stream=stream)
         if is_built(a, obj, r):
-            return in_same_memory(numpy_library.copy_values_as(obj, target_type(a, obj, r)), a, r)
+            return in_same_memory(numpy_library.copy_values_as(obj, dtype), a, r)
         from arrayhub.array.casting import cast_checked
 
-        return cast_checked(a, target_type(a, obj, r), f"this {name_of_type(type(obj))}")
-    if wrong == MEMORY:
+        return cast_checked(a, dtype, f"this {name_of_type(type(obj))}")
+    if wrong == MEMORY and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & 7:
         device = target_device(r)
         return transfer.to_device(a, device, stream=stream_for(device, stream))
-    if wrong == BYTE_ORDER:
+    if wrong == BYTE_ORDER and r.may & (<int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_CAST) and host_readable(a):
         return in_same_memory(transfer.native(a), a, r)
-    fortran = r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS
-    return transfer.copy(a, order="F" if fortran else "C", stream=stream)
+    if wrong in (MISALIGNED, STRIDES, LAYOUT) and r.may & <int> USM_ARRAY_MAY_RELAYOUT:
+        fortran = r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS
+        return transfer.copy(a, order="F" if fortran else "C", stream=stream)
+    return None
 
 
 cdef Descriptor in_same_memory(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
