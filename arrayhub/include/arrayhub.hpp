@@ -448,7 +448,7 @@ template <class T, int N, class... Options> class view_base {
     const PyUSMArrayFields *fields_ = nullptr;
 
     view_base() = default;
-    explicit view_base(array held) noexcept : held_(std::move(held)), fields_(&held_.fields()) {}
+    explicit view_base(array &&held) noexcept : held_(std::move(held)), fields_(&held_.fields()) {}
     static array requested(PyObject *obj, const char *name, bool converts) {
         const PyUSMArrayRequest request = rules::make(name, converts);
         return array(object::steal(checked(PyUSMArray_Request(obj, &request))));
@@ -494,7 +494,7 @@ template <class T, int N = any_rank, class... Options> class view : public detai
 
     ref<T, N> ref_{}; // lengths and strides are set only if N is known
 
-    explicit view(array held) noexcept : base(std::move(held)) {
+    explicit view(array &&held) noexcept : base(std::move(held)) {
         ref_.data = reinterpret_cast<T *>(fields_->data);
         if constexpr (N > 0 && indexed)
             for (int k = 0; k < N; ++k) {
@@ -591,8 +591,8 @@ template <class T, int N = any_rank, class... Options> class view : public detai
             if (const std::size_t fixed = Extents::static_extent(static_cast<std::size_t>(k));
                 fixed != static_cast<std::size_t>(-1) && fixed != static_cast<std::size_t>(extent(k)))
                 throw std::invalid_argument("arrayhub::view::mdspan: a length differs from the static extent of the type");
-        refuse_indices<Size>();
         const bool empty = size() == 0; // without elements, any strides are valid
+        refuse_indices<Size>(empty);
         const Extents extents(static_cast<Size>(extent(K))...);
         if constexpr (std::is_constructible_v<Mapping, Extents> && Mapping::is_always_exhaustive()) {
             const Mapping mapping(extents);
@@ -624,20 +624,16 @@ template <class T, int N = any_rank, class... Options> class view : public detai
     template <class Mapping, class Size> using strides_of = typename strides_type<Mapping, Size>::type;
 
     // Throw std::overflow_error if a length, the number of elements or an offset exceeds the index type of an mdspan.
-    template <class Size> void refuse_indices() const {
+    template <class Size> void refuse_indices(bool empty) const {
         const unsigned long long most = static_cast<unsigned long long>(std::numeric_limits<Size>::max());
         unsigned long long count = 1, last = 0;
-        bool empty = false, fits = true;
-        for (int k = 0; k < N; ++k) {
-            const unsigned long long length = static_cast<unsigned long long>(extent(k));
-            empty = empty || length == 0;
-            fits = fits && length <= most;
-        }
-        for (int k = 0; fits && !empty && k < N; ++k) {
+        bool fits = true;
+        for (int k = 0; fits && k < N; ++k) {
             const unsigned long long length = static_cast<unsigned long long>(extent(k));
             const unsigned long long step = length > 1 && stride(k) > 0 ? static_cast<unsigned long long>(stride(k)) : 0;
+            fits = length <= most;
+            if (!fits || empty) continue;
             fits = count <= most / length && (step == 0 || length - 1 <= (most - last) / step);
-            if (!fits) break;
             count *= length;
             last += (length - 1) * step;
         }
@@ -655,7 +651,7 @@ class view<one_of<T...>, N, Options...> : public detail::view_base<one_of<T...>,
     int which_ = -1;
 
     // Find the element type in the list. A byte-swapped type does not have a DLPack data type, so its type number is used.
-    explicit view(array held) noexcept : base(std::move(held)) {
+    explicit view(array &&held) noexcept : base(std::move(held)) {
         PyUSMArrayElement is{};
         is.dtype = this->fields_->dl_dtype;
         if (is.dtype.code == USM_ARRAY_NO_DLPACK && PyUSMArray_TypeOfNumber(this->fields_->typenum, &is) < 0) PyErr_Clear();
@@ -728,7 +724,7 @@ template <class Owner> PyObject *python_owner(const Owner &owner) {
 // Make an array of memory, with `owner` as its owner. Owners that are not Python objects are moved to the heap, and released
 // even if no array is created.
 template <class T, class Owner>
-array make(T *data, const std::vector<index_t> &shape, Owner &&owner, const std::vector<index_t> *byte_strides = nullptr,
+array make(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const std::vector<index_t> *byte_strides = nullptr,
            const void *queue = nullptr) {
     using given = std::decay_t<Owner>;
     struct release_kept {
@@ -748,11 +744,11 @@ array make(T *data, const std::vector<index_t> &shape, Owner &&owner, const std:
         spec.context = kept.get();
     }
     if (is_null) throw std::invalid_argument("arrayhub::hand_out: the owner is a null pointer");
-    if (byte_strides != nullptr && byte_strides->size() != shape.size())
+    if (byte_strides != nullptr && byte_strides->size() != nd)
         throw std::invalid_argument("arrayhub::hand_out: the number of byte strides differs from the number of lengths");
-    if (shape.size() > 64) throw std::invalid_argument("arrayhub::hand_out: at most 64 dimensions");
-    spec.nd = static_cast<int>(shape.size());
-    spec.shape = shape.data();
+    if (nd > 64) throw std::invalid_argument("arrayhub::hand_out: at most 64 dimensions");
+    spec.nd = static_cast<int>(nd);
+    spec.shape = shape;
     spec.byte_strides = byte_strides == nullptr ? nullptr : byte_strides->data();
     spec.data = const_cast<std::remove_const_t<T> *>(data);
     spec.dtype = element<std::remove_const_t<T>>::type;
@@ -784,19 +780,26 @@ inline void fit_shape(std::size_t have, std::vector<index_t> &shape) {
 // (PyObject *, pybind11::object, nanobind::object, arrayhub::object) is kept alive and never called. Elements of a const type
 // are exported read-only.
 template <class T, class Owner> array hand_out(T *data, const std::vector<index_t> &shape, Owner &&owner) {
-    return detail::make(data, shape, std::forward<Owner>(owner));
+    return detail::make(data, shape.data(), shape.size(), std::forward<Owner>(owner));
 }
 template <class T, class Owner>
 array hand_out(T *data, const std::vector<index_t> &shape, const std::vector<index_t> &byte_strides, Owner &&owner) {
-    return detail::make(data, shape, std::forward<Owner>(owner), &byte_strides);
+    return detail::make(data, shape.data(), shape.size(), std::forward<Owner>(owner), &byte_strides);
 }
 
 // Export the memory of a vector without a copy. For jax to import it without a copy, use an aligned_vector.
-template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vector<index_t> shape = {-1}) {
+template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vector<index_t> shape) {
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> stores bits; use a vector of char or uint8_t");
     detail::fit_shape(values.size(), shape);
     T *data = values.data(); // moving a vector does not change the address of its elements
-    return detail::make(data, shape, std::move(values));
+    return detail::make(data, shape.data(), shape.size(), std::move(values));
+}
+// Export all elements in one dimension, without allocating a shape.
+template <class T, class A> array hand_out(std::vector<T, A> &&values) {
+    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> stores bits; use a vector of char or uint8_t");
+    const index_t length = static_cast<index_t>(values.size());
+    T *data = values.data();
+    return detail::make(data, &length, 1, std::move(values));
 }
 
 // Export the memory of a vector that C++ code continues to use. A const vector is exported read-only.
@@ -804,7 +807,7 @@ template <class V, class = typename V::allocator_type>
 array hand_out(const std::shared_ptr<V> &values, std::vector<index_t> shape = {-1}) {
     if (!values) throw std::invalid_argument("arrayhub::hand_out: the pointer is null");
     detail::fit_shape(values->size(), shape);
-    return detail::make(values->data(), shape, values);
+    return detail::make(values->data(), shape.data(), shape.size(), values);
 }
 
 // Export memory from malloc. The memory is released by free(), even if the array cannot be created.
@@ -815,7 +818,7 @@ template <class T> array hand_out_malloc(T *data, const std::vector<index_t> &sh
 // Export SYCL USM with the queue that fills it (a sycl::queue, which is copied). `owner` has the same meaning as in hand_out.
 template <class T, class Queue, class Owner>
 array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queue, Owner &&owner) {
-    return detail::make(data, shape, std::forward<Owner>(owner), nullptr, &queue);
+    return detail::make(data, shape.data(), shape.size(), std::forward<Owner>(owner), nullptr, &queue);
 }
 
 // Return the queue of an array in SYCL memory: `auto &q = arrayhub::queue_of<sycl::queue>(a);`. The reference is valid while
