@@ -94,10 +94,9 @@ def _check_shapes_of_compressed(source: str, row: Format, x: Any) -> None:
 
 
 def _check_shapes_of_coords(source: str, x: Any) -> None:
-    shape, batch, of_data = x.shape, x.batch_ndim, x.data.shape
-    if x.coords_array is not None:
-        check_integers(source, coords=x.coords_array)
-    each = [array.shape for array in x.coords]
+    shape, batch, of_data, joined = x.shape, x.batch_ndim, x.data.shape, x.coords_array
+    coords = {"coords": joined} if joined is not None else {f"coords[{k}]": array for k, array in enumerate(x.coords)}
+    each = [array.shape for array in x.coords] if joined is None else [joined.shape[1:]] * joined.shape[0]
     lead = batch + 1
     dense = len(of_data) - lead
     if dense < 0 or any(stored != of_data[:lead] for stored in each):
@@ -106,7 +105,7 @@ def _check_shapes_of_coords(source: str, x: Any) -> None:
         raise interface_error(source, "shape", shape, f"{batch + len(each) + dense} dimensions, as the arrays require")
     if shape[:batch] != of_data[:batch] or shape[batch + len(each) :] != of_data[lead:]:
         raise interface_error(source, "shape", shape, f"the lengths of data, {of_data}")
-    check_integers(source, **{f"coords[{k}]": array for k, array in enumerate(x.coords)})
+    check_integers(source, **coords)
 
 
 # NumPy type numbers of the integers that indices can have: 8 to 64 bits.
