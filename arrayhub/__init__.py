@@ -105,8 +105,7 @@ if TYPE_CHECKING:
     from arrayhub.libraries.plugins import register_library
     from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars
     from arrayhub.nested.asnested import asnested
-    from arrayhub.sparse import SparseArray, as_scipy
-    from arrayhub.sparse.assparse import assparse
+    from arrayhub.sparse import SparseArray, as_scipy, assparse
     from arrayhub.storage import empty, from_array, full, ones, zeros
     from arrayhub.transport.ipc import ipc_handle
 

@@ -19,7 +19,6 @@ from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.assparse import assparse, change, sparse_or_none
 from arrayhub.sparse.formats import (
     FORMATS,
     PADDED,
@@ -32,7 +31,7 @@ from arrayhub.sparse.formats import (
     to_format,
     validate_export,
 )
-from arrayhub.sparse.libraries import RULES, TYPE_NUMBERS, SparseLibrary
+from arrayhub.sparse.libraries import RULES, TYPE_NUMBERS, SparseLibrary, assparse, change, sparse_or_none
 
 
 def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
