@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from arrayhub import testing as testing
     from arrayhub import transfer as transfer
     from arrayhub import transport as transport
-    from arrayhub._core.include import get_include
+    from arrayhub.capi import get_include
     from arrayhub.capi.table import Request
     from arrayhub.convert.adapt import adapt
     from arrayhub.convert.like import like
@@ -105,14 +105,9 @@ if TYPE_CHECKING:
     from arrayhub.libraries.plugins import register_library
     from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars
     from arrayhub.nested.asnested import asnested
-    from arrayhub.nested.pickling import _unpickle_nested as _unpickle_nested
-    from arrayhub.sparse import SparseArray, as_scipy
-    from arrayhub.sparse.assparse import assparse
-    from arrayhub.sparse.methods import _unpickle_sparse as _unpickle_sparse
+    from arrayhub.sparse import SparseArray, as_scipy, assparse
     from arrayhub.storage import empty, from_array, full, ones, zeros
-    from arrayhub.transport.ipc import _ipc_handle as _ipc_handle
     from arrayhub.transport.ipc import ipc_handle
-    from arrayhub.transport.pickles import _unpickle as _unpickle
 
 _MODULES = ("datashape", "storage", "testing", "transfer", "transport")  # imported on first use
 
@@ -120,7 +115,7 @@ _MODULES = ("datashape", "storage", "testing", "transfer", "transport")  # impor
 _LAZY = {
     name: module
     for module, names in {
-        "arrayhub._core.include": ("get_include",),
+        "arrayhub.capi": ("get_include",),
         "arrayhub.capi.table": ("Request",),
         "arrayhub.convert.adapt": ("adapt",),
         "arrayhub.convert.like": ("like",),
@@ -140,44 +135,6 @@ _LAZY = {
         "arrayhub.transport.pickles": ("_unpickle",),
     }.items()
     for name in names
-}
-
-# Names that users may expect, and the call that the AttributeError suggests instead.
-_ELSEWHERE = {
-    **dict.fromkeys(("as_array", "as_tensor", "asanyarray", "frombuffer", "ndarray", "tensor"), "arrayhub.asarray(x)"),
-    **{
-        f"from_{name}": "arrayhub.asarray(x)" for name in ("arrow", "cupy", "jax", "numpy", "pandas", "polars", "torch")
-    },
-    **{
-        f"to_{name}": f"arrayhub.as_{name}(x)"
-        for name in ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "numpy", "pandas", "polars", "scipy", "torch")
-    },
-    **{f"{name}_like": f"arrayhub.{name}(like=x)" for name in ("empty", "ones", "zeros")},
-    **dict.fromkeys(("asnumpy", "numpy"), "arrayhub.as_numpy(x)"),
-    **dict.fromkeys(("as_list", "to_list", "tolist"), "arrayhub.asarray(x).tolist()"),
-    **dict.fromkeys(("as_dataframe", "to_dataframe"), "arrayhub.as_pandas(x)"),
-    **dict.fromkeys(("cuda", "doctor", "is_available"), "python -m arrayhub doctor"),
-    **dict.fromkeys(("device", "get_device"), "arrayhub.asarray(x).device"),
-    **dict.fromkeys(("is_array", "isarray"), "arrayhub.explain(x)"),
-    "arange": "arrayhub.asarray(numpy.arange(n))",
-    "array_namespace": "array_api_compat.array_namespace(arrayhub.as_numpy(x))",
-    "as_cuda": "arrayhub.to_device(x, 'cuda:0')",
-    "as_dask": "dask.array.from_array(arrayhub.as_numpy(x))",
-    "as_nested": "arrayhub.asnested(x)",
-    "as_pyarrow": "arrayhub.as_arrow(x)",
-    "as_sparse": "arrayhub.assparse(x)",
-    "as_tensorflow": "tensorflow.experimental.dlpack.from_dlpack(arrayhub.asarray(x).__dlpack__())",
-    "as_xarray": "arrayhub.asarray(x).to_xarray()",
-    "ascontiguousarray": "arrayhub.asarray(numpy.ascontiguousarray(x))",
-    "astype": "arrayhub.asarray(x, dtype=dtype)",
-    "concatenate": "arrayhub.asarray(numpy.concatenate(list(map(arrayhub.as_numpy, arrays))))",
-    "copy": "arrayhub.asarray(x, copy=True)",
-    "full_like": "arrayhub.full(fill_value=value, like=x)",
-    "linspace": "arrayhub.asarray(numpy.linspace(start, stop, n))",
-    "stack": "arrayhub.asarray(numpy.stack(list(map(arrayhub.as_numpy, arrays))))",
-    "to": "arrayhub.to_device(x, device)",
-    "to_dlpack": "arrayhub.asarray(x).__dlpack__()",
-    "view": "arrayhub.asarray(x).view(dtype)",
 }
 
 __all__ = [
@@ -231,8 +188,9 @@ if not TYPE_CHECKING:  # a module-level __getattr__ makes type checkers accept a
         if name in _MODULES:
             return import_module(f"arrayhub.{name}")
         if name not in _LAZY:
-            instead = _ELSEWHERE.get(name)
-            advice = f"; use {instead}" if instead else ""
+            direction, _, library = name.partition("_")
+            call = {"from": "asarray", "to": f"as_{library}"}.get(direction)
+            advice = f"; use arrayhub.{call}(x)" if f"as_{library}" in __all__ and call else ""
             raise AttributeError(f"module 'arrayhub' has no attribute {name!r}{advice}")
         value = globals()[name] = getattr(import_module(_LAZY[name]), name)
         return value

@@ -11,19 +11,11 @@ from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
 
 
 def compiled_path(package_path: Iterable[str]) -> list[str]:
-    """Return the folders of the package's compiled modules.
+    """Return the folders of the package's compiled modules, given ``arrayhub.__path__``.
 
-    Parameters
-    ----------
-    package_path : iterable of str
-        ``arrayhub.__path__``.
-
-    Returns
-    -------
-    list of str
-        `package_path` if the source tree contains modules compiled for this interpreter, or if no other installation
-        is found, else the folder of the installed package. For editable installations, the result is `package_path`,
-        because their module finder finds the compiled modules.
+    These are `package_path` itself if the source tree contains modules compiled for this interpreter, or if no other
+    installation is found, else the folder of the installed package. For editable installations, the result is
+    `package_path`, because their module finder finds the compiled modules.
     """
     here = list(package_path)
     compiled = (os.path.join(here[0], "_core", f"descriptor{suffix}") for suffix in EXTENSION_SUFFIXES)

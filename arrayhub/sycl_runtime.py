@@ -61,14 +61,9 @@ def status():
     Returns
     -------
     dict
-        ``action``
-            ``"set"`` if `configure` has set ``OCL_ICD_FILENAMES``, else ``"left"``.
-        ``reason``
-            Reason for the action, as text.
-        ``library``
-            Path that was written to ``OCL_ICD_FILENAMES``, or None.
-        ``fix``
-            Remedy to try if dpctl does not find a device, as text.
+        Texts: ``action`` is ``"set"`` if `configure` has set ``OCL_ICD_FILENAMES``, else ``"left"``. ``reason`` is the
+        reason for the action. ``library`` is the path that was written to ``OCL_ICD_FILENAMES``, or None. ``fix`` is
+        the remedy to try if dpctl does not find a device.
     """
     return dict(_status)
 
@@ -76,21 +71,15 @@ def status():
 def cause():
     """Return the probable reason why dpctl does not find a device, and the remedy, as text."""
     runtime = os.environ.get("OCL_ICD_FILENAMES")
-    # pip installs the runtime and its TBB in one folder. The TBB of another runtime can be anywhere.
-    of_pip = runtime is not None and runtime == _find_runtime(sys.path)
-    other = _foreign_tbb(runtime) if of_pip else None
-    if other is not None:
-        return (
-            f"the CPU runtime cannot be loaded, because another library has loaded {other}, a different TBB; call"
-            " arrayhub.sycl_runtime.configure() and dpctl.get_devices() before that library is imported"
-        )
+    if runtime is not None and runtime == _find_runtime(sys.path):
+        # pip installs the runtime and its TBB in one folder. The TBB of another runtime can be anywhere.
+        own = os.path.dirname(os.path.realpath(runtime))
+        for path in _mapped_files("/libtbb.so"):
+            if os.path.dirname(path) != own:
+                reason = f"the CPU runtime cannot be loaded, because another library has loaded {path}, a different TBB"
+                call = "call arrayhub.sycl_runtime.configure() and dpctl.get_devices()"
+                return f"{reason}; {call} before that library is imported"
     return f"{_status['reason']}; {_status['fix']}"
-
-
-def _foreign_tbb(runtime):
-    """Return the path of a loaded TBB that does not belong to the CPU runtime, or None."""
-    own = os.path.dirname(os.path.realpath(runtime))
-    return next((path for path in _mapped_files("/libtbb.so") if os.path.dirname(path) != own), None)
 
 
 def _mapped_files(part):
@@ -104,51 +93,35 @@ def _mapped_files(part):
 
 def _decide(environ, search_path, vendor_folder):
     """Return ``(library, reason, fix)``. The library is None if the environment is to be left unchanged."""
-    switch = environ.get(SWITCH, "").strip().lower()
-    if switch in SWITCHED_OFF:
-        return None, f"{SWITCH}={environ[SWITCH]} disables the detection of the CPU device", f"unset {SWITCH}"
-    if switch not in SWITCHED_ON:
-        # an unknown value may be meant to disable the detection, so leave the environment unchanged
-        return (
-            None,
-            f"{SWITCH} is {environ[SWITCH]}; accepted: on, 1, true, yes, off, 0, false, no",
-            f"unset {SWITCH}",
-        )
-
-    for name in LOADER_VARIABLES:
-        if name in environ:  # also an empty value, which disables all drivers
-            return (
-                None,
-                f"{name} is set, which selects the OpenCL drivers",
-                f"unset {name}, or name a driver in it",
-            )
-
-    selector = environ.get("ONEAPI_DEVICE_SELECTOR", "")
-    if _selects_by_number(selector):
-        return (
-            None,
-            f"ONEAPI_DEVICE_SELECTOR={selector} selects devices by number, and an added device changes the numbers",
-            "unset ONEAPI_DEVICE_SELECTOR",
-        )
-
-    system = _system_cpu_runtime(vendor_folder)
-    if system is not None:
-        return (
-            None,
-            f"the system's vendor folder already provides {system}",
-            "repair this driver, or remove its file from the vendor folder",
-        )
-
+    for reason, fix in _obstacles(environ, vendor_folder):
+        return None, reason, fix
     library = _find_runtime(search_path)
     if library is None:
         return None, "pip has not installed an OpenCL CPU runtime", INSTALL
     if os.pathsep in library:
-        return (
-            None,
-            f"the path {library} contains {os.pathsep!r}, which separates paths in OCL_ICD_FILENAMES",
-            f"move the environment to a path without {os.pathsep!r}",
-        )
+        reason = f"the path {library} contains {os.pathsep!r}, which separates paths in OCL_ICD_FILENAMES"
+        return None, reason, f"move the environment to a path without {os.pathsep!r}"
     return library, "this is the OpenCL CPU runtime that pip installed", "pip install --force-reinstall intel-opencl-rt"
+
+
+def _obstacles(environ, vendor_folder):
+    """Yield each reason to leave the environment unchanged, and its remedy."""
+    switch = environ.get(SWITCH, "").strip().lower()
+    if switch in SWITCHED_OFF:
+        yield f"{SWITCH}={environ[SWITCH]} disables the detection of the CPU device", f"unset {SWITCH}"
+    elif switch not in SWITCHED_ON:  # may be meant to disable the detection
+        yield f"{SWITCH} is {environ[SWITCH]}; accepted: on, 1, true, yes, off, 0, false, no", f"unset {SWITCH}"
+    for name in LOADER_VARIABLES:
+        if name in environ:  # also an empty value, which disables all drivers
+            yield f"{name} is set, which selects the OpenCL drivers", f"unset {name}, or name a driver in it"
+    selector = environ.get("ONEAPI_DEVICE_SELECTOR", "")
+    if _selects_by_number(selector):
+        reason = f"ONEAPI_DEVICE_SELECTOR={selector} selects devices by number, and an added device changes the numbers"
+        yield reason, "unset ONEAPI_DEVICE_SELECTOR"
+    system = _system_cpu_runtime(vendor_folder)
+    if system is not None:
+        reason = f"the system's vendor folder already provides {system}"
+        yield reason, "repair this driver, or remove its file from the vendor folder"
 
 
 def _find_runtime(search_path):

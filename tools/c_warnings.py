@@ -47,7 +47,6 @@ FILES = (
     ("arrayhub/include/arrayhub.h", (*C, *CPP), (), ()),
     ("arrayhub/include/arrayhub.hpp", CPP, (), ()),
     ("arrayhub/include/arrayhub.hpp", CPP, (), ("-DARRAYHUB_STANDALONE",)),
-    ("arrayhub/include/arrayhub/overloads.hpp", CPP, ("pybind11",), ("-include", "pybind11/pybind11.h")),
     ("arrayhub/include/arrayhub/pybind11.hpp", CPP, ("pybind11",), ()),
     ("arrayhub/include/arrayhub/nanobind.hpp", CPP, ("nanobind",), ()),
     ("tests/support/native/late_lock.c", C, (), ()),

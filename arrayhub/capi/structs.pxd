@@ -1,4 +1,4 @@
-"""Declarations of the constants and structs of the public header. ``arrayhub/__init__.pxd`` and `header` cimport them."""
+"""Declarations of the constants and structs of the public header. ``arrayhub/__init__.pxd`` and `table` cimport them."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint16_t

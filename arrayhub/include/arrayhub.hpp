@@ -260,6 +260,10 @@ class array : public object {
     explicit array(object held) noexcept : object(std::move(held)) {}
     // Import any array, like arrayhub.asarray.
     explicit array(PyObject *obj) : object(steal(detail::checked(PyUSMArray_FromObject(obj)))) {}
+    // Import any array. Return a new reference, or NULL with an exception set.
+    static PyObject *try_request(PyObject *obj, bool) noexcept { return PyUSMArray_FromObject(obj); }
+    // Hold the result of try_request, and steal this reference.
+    static array adopt(PyObject *array_) noexcept { return array(steal(array_)); }
 
     const PyUSMArrayFields &fields() const noexcept { return *PyUSMArray_Fields(ptr()); }
     int ndim() const noexcept { return fields().nd; }
@@ -432,18 +436,65 @@ template <class T, int N> struct ref {
 
 // --------------------------------------------------------------------------------------------------------------- views
 
-// An array with N dimensions whose elements have type T. Indices are not checked.
-template <class T, int N = any_rank, class... Options> class view {
-    using rules = detail::conditions<T, N, Options...>;
-    static constexpr bool indexed = !detail::has<as_is, Options...>;
-    static constexpr bool inner_is_one = detail::has<c_contig, Options...>;
+namespace detail {
+
+// What views of one element type and of several have in common: the import, and the description of the array.
+template <class T, int N, class... Options> class view_base {
+  protected:
+    using rules = conditions<T, N, Options...>;
+    static constexpr bool indexed = !has<as_is, Options...>;
 
     array held_;
-    ref<T, N> ref_{};               // lengths and strides are set only if N is known
     const PyUSMArrayFields *fields_ = nullptr;
 
-    void look() noexcept {
-        fields_ = &held_.fields();
+    view_base() = default;
+    explicit view_base(array &&held) noexcept : held_(std::move(held)), fields_(&held_.fields()) {}
+    static array requested(PyObject *obj, const char *name, bool converts) {
+        const PyUSMArrayRequest request = rules::make(name, converts);
+        return array(object::steal(checked(PyUSMArray_Request(obj, &request))));
+    }
+
+  public:
+    // Import an array like the constructor. Return a new reference, or NULL with an exception set.
+    static PyObject *try_request(PyObject *obj, bool converts) noexcept {
+        return PyUSMArray_Request(obj, converts ? &rules::converting : &rules::plain);
+    }
+
+    explicit operator bool() const noexcept { return static_cast<bool>(held_); }
+    const array &held() const noexcept { return held_; }
+    PyObject *ptr() const noexcept { return held_.ptr(); }
+    object as(const char *library) const { return held_.as(library); }
+    object like(PyObject *model, bool may_copy = false) const { return held_.like(model, may_copy); }
+    object like(const object &model, bool may_copy = false) const { return held_.like(model, may_copy); }
+
+    int ndim() const noexcept {
+        if constexpr (N >= 0) return N;
+        return fields_->nd;
+    }
+    index_t extent(int k) const noexcept { return fields_->shape[k]; }
+    index_t stride(int k) const noexcept {
+        static_assert(indexed, "as_is: byte strides may not be multiples of the item size; use byte_stride");
+        return fields_->strides[k];
+    }
+    index_t byte_stride(int k) const noexcept { return fields_->byte_strides[k]; }
+    index_t size() const noexcept {
+        index_t n = 1;
+        for (int k = 0; k < ndim(); ++k) n *= extent(k);
+        return n;
+    }
+};
+
+} // namespace detail
+
+// An array with N dimensions whose elements have type T. Indices are not checked.
+template <class T, int N = any_rank, class... Options> class view : public detail::view_base<T, N, Options...> {
+    using base = detail::view_base<T, N, Options...>;
+    using base::fields_, base::indexed;
+    static constexpr bool inner_is_one = detail::has<c_contig, Options...>;
+
+    ref<T, N> ref_{}; // lengths and strides are set only if N is known
+
+    explicit view(array &&held) noexcept : base(std::move(held)) {
         ref_.data = reinterpret_cast<T *>(fields_->data);
         if constexpr (N > 0 && indexed)
             for (int k = 0; k < N; ++k) {
@@ -459,48 +510,20 @@ template <class T, int N = any_rank, class... Options> class view {
 
     view() = default;
     // Import any array that meets the conditions. Throws python_error otherwise; the error message begins with `name`.
-    explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true) {
-        const PyUSMArrayRequest request = rules::make(name, converts);
-        held_ = array(object::steal(detail::checked(PyUSMArray_Request(obj, &request))));
-        look();
-    }
-    // Import an array like the constructor. Return a new reference, or NULL with an exception set.
-    static PyObject *try_request(PyObject *obj, bool converts) noexcept {
-        return PyUSMArray_Request(obj, converts ? &rules::converting : &rules::plain);
-    }
+    explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true)
+        : view(base::requested(obj, name, converts)) {}
     // Make a view of the result of try_request, and steal this reference.
-    static view adopt(PyObject *array_) noexcept {
-        view v;
-        v.held_ = array(object::steal(array_));
-        v.look();
-        return v;
-    }
+    static view adopt(PyObject *array_) noexcept { return view(array::adopt(array_)); }
 
-    explicit operator bool() const noexcept { return static_cast<bool>(held_); }
-    const array &held() const noexcept { return held_; }
-    object as(const char *library) const { return held_.as(library); }
-    object like(PyObject *model, bool may_copy = false) const { return held_.like(model, may_copy); }
-    object like(const object &model, bool may_copy = false) const { return held_.like(model, may_copy); }
-
+    using base::ndim, base::size;
     T *data() const noexcept { return ref_.data; }
-    int ndim() const noexcept {
-        if constexpr (N >= 0) return N;
-        return fields_->nd;
-    }
     index_t extent(int k) const noexcept {
         if constexpr (N > 0 && indexed) return ref_.extents[k];
-        return fields_->shape[k];
+        return base::extent(k);
     }
     index_t stride(int k) const noexcept {
-        static_assert(indexed, "as_is: byte strides may not be multiples of the item size; use byte_stride");
-        if constexpr (N > 0) return ref_.strides[k];
-        return fields_->strides[k];
-    }
-    index_t byte_stride(int k) const noexcept { return fields_->byte_strides[k]; }
-    index_t size() const noexcept {
-        index_t n = 1;
-        for (int k = 0; k < ndim(); ++k) n *= extent(k);
-        return n;
+        if constexpr (N > 0 && indexed) return ref_.strides[k];
+        return base::stride(k);
     }
 
     template <class... I> auto &operator()(I... i) const noexcept {
@@ -516,22 +539,8 @@ template <class T, int N = any_rank, class... Options> class view {
         return ref_.data[offset];
     }
 
-    auto begin() const noexcept {
-        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
-        static_assert(N == 1 || contiguous, "begin and end require one dimension, c_contig or f_contig");
-        if constexpr (contiguous)
-            return ref_.data;
-        else
-            return detail::strided_iterator<T>(ref_.data, stride(0), 0);
-    }
-    auto end() const noexcept {
-        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
-        static_assert(N == 1 || contiguous, "begin and end require one dimension, c_contig or f_contig");
-        if constexpr (contiguous)
-            return ref_.data + size();
-        else
-            return detail::strided_iterator<T>(ref_.data, stride(0), extent(0));
-    }
+    auto begin() const noexcept { return iterator_at(0); }
+    auto end() const noexcept { return iterator_at(size()); }
 
     // Return a ref for kernels and threads. This view must outlive the ref.
     ref<T, N> reference() const noexcept {
@@ -545,7 +554,7 @@ template <class T, int N = any_rank, class... Options> class view {
     std::span<T> span() const {
         static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         if constexpr (!contiguous)
-            if (!(held_.fields().flags & (USM_ARRAY_C_CONTIGUOUS | USM_ARRAY_F_CONTIGUOUS)))
+            if (!(fields_->flags & (USM_ARRAY_C_CONTIGUOUS | USM_ARRAY_F_CONTIGUOUS)))
                 throw std::invalid_argument("arrayhub::view::span: the elements are not contiguous; accepted: a contiguous "
                                             "array, such as x.copy()");
         return {ref_.data, static_cast<std::size_t>(size())};
@@ -568,13 +577,22 @@ template <class T, int N = any_rank, class... Options> class view {
   private:
     static constexpr bool contiguous = detail::has<c_contig, Options...> || detail::has<f_contig, Options...>;
 
+    auto iterator_at(index_t k) const noexcept {
+        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
+        static_assert(N == 1 || contiguous, "begin and end require one dimension, c_contig or f_contig");
+        if constexpr (contiguous)
+            return ref_.data + k;
+        else
+            return detail::strided_iterator<T>(ref_.data, stride(0), k);
+    }
+
     template <class M, class Extents, class Mapping, class Size, int... K> M mdspan_of(std::integer_sequence<int, K...>) const {
         for (int k = 0; k < N; ++k)
             if (const std::size_t fixed = Extents::static_extent(static_cast<std::size_t>(k));
                 fixed != static_cast<std::size_t>(-1) && fixed != static_cast<std::size_t>(extent(k)))
                 throw std::invalid_argument("arrayhub::view::mdspan: a length differs from the static extent of the type");
-        refuse_indices<Size>();
         const bool empty = size() == 0; // without elements, any strides are valid
+        refuse_indices<Size>(empty);
         const Extents extents(static_cast<Size>(extent(K))...);
         if constexpr (std::is_constructible_v<Mapping, Extents> && Mapping::is_always_exhaustive()) {
             const Mapping mapping(extents);
@@ -606,20 +624,16 @@ template <class T, int N = any_rank, class... Options> class view {
     template <class Mapping, class Size> using strides_of = typename strides_type<Mapping, Size>::type;
 
     // Throw std::overflow_error if a length, the number of elements or an offset exceeds the index type of an mdspan.
-    template <class Size> void refuse_indices() const {
+    template <class Size> void refuse_indices(bool empty) const {
         const unsigned long long most = static_cast<unsigned long long>(std::numeric_limits<Size>::max());
         unsigned long long count = 1, last = 0;
-        bool empty = false, fits = true;
-        for (int k = 0; k < N; ++k) {
-            const unsigned long long length = static_cast<unsigned long long>(extent(k));
-            empty = empty || length == 0;
-            fits = fits && length <= most;
-        }
-        for (int k = 0; fits && !empty && k < N; ++k) {
+        bool fits = true;
+        for (int k = 0; fits && k < N; ++k) {
             const unsigned long long length = static_cast<unsigned long long>(extent(k));
             const unsigned long long step = length > 1 && stride(k) > 0 ? static_cast<unsigned long long>(stride(k)) : 0;
+            fits = length <= most;
+            if (!fits || empty) continue;
             fits = count <= most / length && (step == 0 || length - 1 <= (most - last) / step);
-            if (!fits) break;
             count *= length;
             last += (length - 1) * step;
         }
@@ -630,17 +644,17 @@ template <class T, int N = any_rank, class... Options> class view {
 };
 
 // A view of one of several element types: visit(f) calls f with a view of the actual type.
-template <class... T, int N, class... Options> class view<one_of<T...>, N, Options...> {
+template <class... T, int N, class... Options>
+class view<one_of<T...>, N, Options...> : public detail::view_base<one_of<T...>, N, Options...> {
+    using base = detail::view_base<one_of<T...>, N, Options...>;
     using rules = detail::conditions<one_of<T...>, N, Options...>;
-    static constexpr bool indexed = !detail::has<as_is, Options...>;
-    array held_;
     int which_ = -1;
 
     // Find the element type in the list. A byte-swapped type does not have a DLPack data type, so its type number is used.
-    void look() noexcept {
+    explicit view(array &&held) noexcept : base(std::move(held)) {
         PyUSMArrayElement is{};
-        is.dtype = held_.fields().dl_dtype;
-        if (is.dtype.code == USM_ARRAY_NO_DLPACK && PyUSMArray_TypeOfNumber(held_.fields().typenum, &is) < 0) PyErr_Clear();
+        is.dtype = this->fields_->dl_dtype;
+        if (is.dtype.code == USM_ARRAY_NO_DLPACK && PyUSMArray_TypeOfNumber(this->fields_->typenum, &is) < 0) PyErr_Clear();
         for (int k = rules::accepted - 1; k >= 0; --k)
             if (detail::is_same_type(detail::types_of<one_of<T...>>::list[k], is.dtype)) which_ = k;
     }
@@ -650,44 +664,16 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
             if (which_ != K) return visit_as<K + 1, F, Rest...>(std::forward<F>(f));
         if (which_ != K)
             throw std::invalid_argument("arrayhub::view::visit: the element type is not in the list of the view");
-        return std::forward<F>(f)(view<First, N, Options...>::adopt(object(held_).release()));
+        return std::forward<F>(f)(view<First, N, Options...>::adopt(object(this->held_).release()));
     }
 
   public:
     view() = default;
-    explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true) {
-        const PyUSMArrayRequest request = rules::make(name, converts);
-        held_ = array(object::steal(detail::checked(PyUSMArray_Request(obj, &request))));
-        look();
-    }
-    static PyObject *try_request(PyObject *obj, bool converts) noexcept {
-        return PyUSMArray_Request(obj, converts ? &rules::converting : &rules::plain);
-    }
-    static view adopt(PyObject *array_) noexcept {
-        view v;
-        v.held_ = array(object::steal(array_));
-        v.look();
-        return v;
-    }
-    explicit operator bool() const noexcept { return static_cast<bool>(held_); }
-    const array &held() const noexcept { return held_; }
-    object as(const char *library) const { return held_.as(library); }
-    object like(PyObject *model, bool may_copy = false) const { return held_.like(model, may_copy); }
-    object like(const object &model, bool may_copy = false) const { return held_.like(model, may_copy); }
+    explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true)
+        : view(base::requested(obj, name, converts)) {}
+    static view adopt(PyObject *array_) noexcept { return view(array::adopt(array_)); }
     // Address of element zero.
-    std::conditional_t<rules::writes, void *, const void *> data() const noexcept { return held_.fields().data; }
-    int ndim() const noexcept { return held_.ndim(); }
-    index_t extent(int k) const noexcept { return held_.extent(k); }
-    index_t stride(int k) const noexcept {
-        static_assert(indexed, "as_is: byte strides may not be multiples of the item size; use byte_stride");
-        return held_.fields().strides[k];
-    }
-    index_t byte_stride(int k) const noexcept { return held_.fields().byte_strides[k]; }
-    index_t size() const noexcept {
-        index_t n = 1;
-        for (int k = 0; k < ndim(); ++k) n *= extent(k);
-        return n;
-    }
+    std::conditional_t<rules::writes, void *, const void *> data() const noexcept { return this->fields_->data; }
     // Call f with a view of the actual element type. f must return the same type for all element types. Throws
     // std::invalid_argument if this view is empty.
     template <class F> decltype(auto) visit(F &&f) const { return visit_as<0, F, T...>(std::forward<F>(f)); }
@@ -735,73 +721,48 @@ template <class Owner> PyObject *python_owner(const Owner &owner) {
         return owner.ptr();
 }
 
-inline array made_of(const PyUSMArraySpec &spec) { return array(object::steal(checked(PyUSMArray_New(&spec)))); }
-
-// Keeps an owner until an array takes it over. The destructor releases the owner if no array was created.
-template <class Owner> class handover {
-    using kept = keeper<Owner>;
-    kept *kept_;
-
-  public:
-    template <class Given> explicit handover(Given &&owner) {
-        if constexpr (std::is_pointer_v<Owner>)
-            if (owner == nullptr) throw std::invalid_argument("arrayhub::hand_out: the owner is a null pointer");
-        kept_ = new kept{std::forward<Given>(owner)};
-    }
-    handover(const handover &) = delete;
-    handover &operator=(const handover &) = delete;
-    ~handover() {
-        if (kept_ != nullptr) kept::release(kept_);
-    }
-    array make(PyUSMArraySpec &spec) {
-        spec.release = kept::release;
-        spec.context = kept_;
-        array made = made_of(spec);
-        kept_ = nullptr;
-        return made;
-    }
-};
-// Passes a Python object as the owner. The array takes its own reference to the object.
-template <class Owner> class borrowed {
-    PyObject *owner_;
-
-  public:
-    explicit borrowed(const Owner &owner) : owner_(python_owner(owner)) {
-        if (owner_ == nullptr) throw std::invalid_argument("arrayhub::hand_out: the owner is a null pointer");
-    }
-    array make(PyUSMArraySpec &spec) {
-        spec.owner = owner_;
-        return made_of(spec);
-    }
-};
-template <class Owner, class Kept = std::decay_t<Owner>>
-using passage = std::conditional_t<is_python<Kept>, borrowed<Kept>, handover<Kept>>;
-
-inline void describe(PyUSMArraySpec &spec, const std::vector<index_t> &shape, const std::vector<index_t> *byte_strides) {
-    if (byte_strides != nullptr && byte_strides->size() != shape.size())
-        throw std::invalid_argument("arrayhub::hand_out: the number of byte strides differs from the number of lengths");
-    if (shape.size() > 64) throw std::invalid_argument("arrayhub::hand_out: at most 64 dimensions");
-    spec.nd = static_cast<int>(shape.size());
-    spec.shape = shape.data();
-    spec.byte_strides = byte_strides == nullptr ? nullptr : byte_strides->data();
-}
-
-template <class T> PyUSMArraySpec spec_of(T *data) {
+// Make an array of memory, with `owner` as its owner. Owners that are not Python objects are moved to the heap, and released
+// even if no array is created.
+template <class T, class Owner>
+array make(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const std::vector<index_t> *byte_strides = nullptr,
+           const void *queue = nullptr) {
+    using given = std::decay_t<Owner>;
+    struct release_kept {
+        void operator()(keeper<given> *kept) const noexcept { keeper<given>::release(kept); }
+    };
+    std::unique_ptr<keeper<given>, release_kept> kept;
     PyUSMArraySpec spec{};
     spec.struct_size = sizeof(spec);
+    bool is_null = false;
+    if constexpr (is_python<given>) {
+        spec.owner = python_owner(owner); // the array takes its own reference
+        is_null = spec.owner == nullptr;
+    } else {
+        if constexpr (std::is_pointer_v<given>) is_null = owner == nullptr;
+        if (!is_null) kept.reset(new keeper<given>{std::forward<Owner>(owner)});
+        spec.release = keeper<given>::release;
+        spec.context = kept.get();
+    }
+    if (is_null) throw std::invalid_argument("arrayhub::hand_out: the owner is a null pointer");
+    if (byte_strides != nullptr && byte_strides->size() != nd)
+        throw std::invalid_argument("arrayhub::hand_out: the number of byte strides differs from the number of lengths");
+    if (nd > 64) throw std::invalid_argument("arrayhub::hand_out: at most 64 dimensions");
+    spec.nd = static_cast<int>(nd);
+    spec.shape = shape;
+    spec.byte_strides = byte_strides == nullptr ? nullptr : byte_strides->data();
     spec.data = const_cast<std::remove_const_t<T> *>(data);
     spec.dtype = element<std::remove_const_t<T>>::type;
     spec.access = std::is_const_v<T> ? USM_ARRAY_READONLY : USM_ARRAY_WRITEABLE;
-    return spec;
+    if (queue != nullptr) spec.device.device_type = 14; // kDLOneAPI
+    spec.queue_ref = const_cast<void *>(queue);
+    array made(object::steal(checked(PyUSMArray_New(&spec))));
+    (void)kept.release(); // the array releases it
+    return made;
 }
 
-// Make an array, and move `owner` into it. The caller must compute `spec` from the owner before this call.
-template <class Owner> array make(PyUSMArraySpec &spec, Owner &&owner) {
-    passage<Owner> way(std::forward<Owner>(owner));
-    return way.make(spec);
-}
-
-inline void refuse_size(std::size_t have, const std::vector<index_t> &shape) {
+// Replace the length -1 of a 1-d shape by the number of elements. Throw std::invalid_argument if there are too few elements.
+inline void fit_shape(std::size_t have, std::vector<index_t> &shape) {
+    if (shape.size() == 1 && shape[0] == -1) shape[0] = static_cast<index_t>(have);
     std::size_t wanted = 1;
     for (index_t n : shape) {
         if (n < 0 || (n != 0 && wanted > static_cast<std::size_t>(PTRDIFF_MAX) / static_cast<std::size_t>(n)))
@@ -819,47 +780,34 @@ inline void refuse_size(std::size_t have, const std::vector<index_t> &shape) {
 // (PyObject *, pybind11::object, nanobind::object, arrayhub::object) is kept alive and never called. Elements of a const type
 // are exported read-only.
 template <class T, class Owner> array hand_out(T *data, const std::vector<index_t> &shape, Owner &&owner) {
-    detail::passage<Owner> way(std::forward<Owner>(owner));
-    PyUSMArraySpec spec = detail::spec_of(data);
-    detail::describe(spec, shape, nullptr);
-    return way.make(spec);
+    return detail::make(data, shape.data(), shape.size(), std::forward<Owner>(owner));
 }
 template <class T, class Owner>
 array hand_out(T *data, const std::vector<index_t> &shape, const std::vector<index_t> &byte_strides, Owner &&owner) {
-    detail::passage<Owner> way(std::forward<Owner>(owner));
-    PyUSMArraySpec spec = detail::spec_of(data);
-    detail::describe(spec, shape, &byte_strides);
-    return way.make(spec);
+    return detail::make(data, shape.data(), shape.size(), std::forward<Owner>(owner), &byte_strides);
 }
 
 // Export the memory of a vector without a copy. For jax to import it without a copy, use an aligned_vector.
 template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vector<index_t> shape) {
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> stores bits; use a vector of char or uint8_t");
-    if (shape.size() == 1 && shape[0] == -1) shape[0] = static_cast<index_t>(values.size());
-    detail::refuse_size(values.size(), shape);
-    PyUSMArraySpec spec = detail::spec_of(values.data());
-    detail::describe(spec, shape, nullptr);
-    return detail::make(spec, std::move(values));      // moving a vector does not change the address of its elements
+    detail::fit_shape(values.size(), shape);
+    T *data = values.data(); // moving a vector does not change the address of its elements
+    return detail::make(data, shape.data(), shape.size(), std::move(values));
 }
 // Export all elements in one dimension, without allocating a shape.
 template <class T, class A> array hand_out(std::vector<T, A> &&values) {
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> stores bits; use a vector of char or uint8_t");
     const index_t length = static_cast<index_t>(values.size());
-    PyUSMArraySpec spec = detail::spec_of(values.data());
-    spec.nd = 1;
-    spec.shape = &length;
-    return detail::make(spec, std::move(values));
+    T *data = values.data();
+    return detail::make(data, &length, 1, std::move(values));
 }
 
 // Export the memory of a vector that C++ code continues to use. A const vector is exported read-only.
 template <class V, class = typename V::allocator_type>
 array hand_out(const std::shared_ptr<V> &values, std::vector<index_t> shape = {-1}) {
     if (!values) throw std::invalid_argument("arrayhub::hand_out: the pointer is null");
-    if (shape.size() == 1 && shape[0] == -1) shape[0] = static_cast<index_t>(values->size());
-    detail::refuse_size(values->size(), shape);
-    PyUSMArraySpec spec = detail::spec_of(values->data());
-    detail::describe(spec, shape, nullptr);
-    return detail::make(spec, values);
+    detail::fit_shape(values->size(), shape);
+    return detail::make(values->data(), shape.data(), shape.size(), values);
 }
 
 // Export memory from malloc. The memory is released by free(), even if the array cannot be created.
@@ -870,12 +818,7 @@ template <class T> array hand_out_malloc(T *data, const std::vector<index_t> &sh
 // Export SYCL USM with the queue that fills it (a sycl::queue, which is copied). `owner` has the same meaning as in hand_out.
 template <class T, class Queue, class Owner>
 array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queue, Owner &&owner) {
-    detail::passage<Owner> way(std::forward<Owner>(owner));
-    PyUSMArraySpec spec = detail::spec_of(data);
-    detail::describe(spec, shape, nullptr);
-    spec.device.device_type = 14; // kDLOneAPI
-    spec.queue_ref = const_cast<void *>(static_cast<const void *>(&queue));
-    return way.make(spec);
+    return detail::make(data, shape.data(), shape.size(), std::forward<Owner>(owner), nullptr, &queue);
 }
 
 // Return the queue of an array in SYCL memory: `auto &q = arrayhub::queue_of<sycl::queue>(a);`. The reference is valid while
@@ -904,6 +847,24 @@ template <class T> struct aligned_allocator {
     template <class U> bool operator!=(const aligned_allocator<U> &) const noexcept { return false; }
 };
 template <class T> using aligned_vector = std::vector<T, aligned_allocator<T>>;
+
+// ------------------------------------------------------------------------------------------- arguments of C++ functions
+
+namespace detail {
+
+// pybind11 and nanobind try all overloads twice: first without conversions, then with conversions. A function without
+// overloads is tried once, with conversions. If a view refuses its argument with an exception, later overloads are not tried.
+// If it refuses the argument without an exception, the error message is lost. So a refusal raises an exception only if the
+// function does not have overloads. nanobind.hpp detects overloads by a list that nanobind keeps for the duration of one call.
+// pybind11.hpp detects them by the address of the argument.
+
+// Return whether the current exception concerns the process rather than an argument. Such exceptions are raised at once.
+inline bool concerns_all_overloads() noexcept {
+    return !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
+           PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_ImportError);
+}
+
+} // namespace detail
 
 // Import arrayhub. This call is optional: otherwise, arrayhub is imported with the first array. In a module's init function,
 // the call reports a missing or old arrayhub when the module is imported.

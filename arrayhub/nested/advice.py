@@ -68,10 +68,9 @@ from arrayhub.nested.to_device import child_nodes
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.assparse import sparse_or_none
+from arrayhub.sparse.export import check_export, why_copied
 from arrayhub.sparse.formats import is_on_host
-from arrayhub.sparse.libraries import RULES
-from arrayhub.sparse.rules import check_export, why_copied
+from arrayhub.sparse.libraries import RULES, sparse_or_none
 
 _ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
 _MODULES = {"arrow": "pyarrow", "pydata_sparse": "sparse"}  # libraries whose name in `convert` is not their module's

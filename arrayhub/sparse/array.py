@@ -18,7 +18,6 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.runtimes.sycl import named_queue
-from arrayhub.sparse.conversion import to_dense, to_format
 from arrayhub.sparse.formats import (
     CANONICAL,
     FORMATS,
@@ -29,6 +28,8 @@ from arrayhub.sparse.formats import (
     parts_of,
     row_of,
     structure_of,
+    to_dense,
+    to_format,
 )
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.
@@ -92,20 +93,17 @@ class SparseArray(SparseParts):
         """tuple of USMArray : index of each stored value along each sparse dimension. None if the format is not coo."""
         if self._coords is None and self.coords_array is not None:
             self._coords = tuple(self.coords_array[k] for k in range(self.coords_array.shape[0]))
-        found: tuple[USMArray, ...] | None = self._coords
-        return found
+        return self._coords
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """numpy.dtype : type of the stored values."""
-        found: np.dtype[Any] = self.data.dtype
-        return found
+        return self.data.dtype
 
     @property
     def device(self) -> Device:
         """Device : device that holds the memory."""
-        found: Device = self.data.device
-        return found
+        return self.data.device
 
     @property
     def ndim(self) -> int:
@@ -209,8 +207,7 @@ class SparseArray(SparseParts):
         >>> assparse(scipy.sparse.coo_array(([1, 2], ([0, 0], [1, 1])), shape=(2, 2))).to_dense().tolist()
         [[0, 3], [0, 0]]
         """
-        found: USMArray = to_dense(self)
-        return found
+        return to_dense(self)
 
     def to_format(self, format: str, /) -> "SparseArray":
         """Return a copy in the given format, in canonical order. The values of equal indices are added.
@@ -232,8 +229,7 @@ class SparseArray(SparseParts):
             `format` is unknown. Also raised if `format` is not coo and the array does not have exactly two sparse
             dimensions, and if `format` consists of blocks and the array does not.
         """
-        found: SparseArray = to_format(self, row_of(format))
-        return found
+        return to_format(self, row_of(format))
 
     def copy(self) -> "SparseArray":
         """Return an array with a copy of each part, in memory of the same kind."""
@@ -275,8 +271,7 @@ class SparseArray(SparseParts):
 
     def _describe(self, refcount: int) -> Iterator[str]:
         """Return the lines of `debug_repr`."""
-        found: Iterator[str] = hooks.sparse.lines_of(self, refcount)
-        return found
+        return hooks.sparse.lines_of(self, refcount)
 
     def __reduce__(self) -> Any:
         """Return the state for pickle. From protocol 5 on, pickle can write the bytes of each part out of band."""
@@ -300,8 +295,7 @@ class SparseArray(SparseParts):
     @property
     def picture(self) -> TextPicture:
         """TextPicture : pattern of the stored values as text. See ``arrayhub.picture``."""
-        found: TextPicture = hooks.sparse.picture_of(self)
-        return found
+        return hooks.sparse.picture_of(self)
 
     def _repr_html_(self) -> str:
         return self.picture._repr_html_()

@@ -14,12 +14,11 @@ from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.inspection.printout import head_lines, part_lines
 from arrayhub.inspection.texts import attempt
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.assparse import assparse, relocate
-from arrayhub.sparse.assparse import sparse_or_none as import_or_none
-from arrayhub.sparse.conversion import elements
 from arrayhub.sparse.export import convert_like, device_of
 from arrayhub.sparse.export import give_any as export
-from arrayhub.sparse.formats import FORMATS, PADDED, check_indices, check_shapes, is_on_host, parts_of
+from arrayhub.sparse.formats import FORMATS, PADDED, check_indices, check_shapes, elements, is_on_host, parts_of
+from arrayhub.sparse.libraries import assparse, relocate
+from arrayhub.sparse.libraries import sparse_or_none as import_or_none
 from arrayhub.transport.codec import restore_state, state_error
 
 __all__ = [
@@ -39,8 +38,7 @@ __all__ = [
 
 def view_of(obj: Any) -> SparseArray | None:
     """Import `obj` as a SparseArray, or return None."""
-    found: SparseArray | None = attempt(import_or_none, obj)[0]
-    return found
+    return attempt(import_or_none, obj)[0]
 
 
 def lines_of(x: SparseArray, refcount: int) -> Iterator[str]:

@@ -2,10 +2,8 @@
 
 from arrayhub.adapters.dimensions import get_dims, get_origin
 from arrayhub.storage import layouts
-from arrayhub.storage.allocation import empty, zeros
-from arrayhub.storage.creation import from_array, full, ones
-from arrayhub.storage.layouts import layout_for
-from arrayhub.storage.planning import Plan, plan
+from arrayhub.storage.creation import empty, from_array, full, ones, zeros
+from arrayhub.storage.layouts import Plan, layout_for, plan
 
 __all__ = [
     "Plan",

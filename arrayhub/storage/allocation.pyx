@@ -51,7 +51,7 @@ from arrayhub.array.usm_array import element_type
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import is_packed
 from arrayhub.runtimes.sycl import queue_for, queue_of
-from arrayhub.storage import layouts, planning
+from arrayhub.storage import layouts
 
 cnp.import_array()
 
@@ -318,7 +318,7 @@ cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
     cdef int k
     for k in range(len(arguments)):
         if not is_plain(arguments[k]):
-            arguments = tuple([make_hashable(value, what, 0) for value, what in zip(arguments, _ARGUMENTS)])
+            arguments = tuple([make_hashable(value, what) for value, what in zip(arguments, _ARGUMENTS)])
             break
     key = (element.itemsize, arguments)
     cdef Recipe recipe = found(_recipes, key)
@@ -345,12 +345,10 @@ cdef inline bint is_plain(object value) noexcept:
     return True
 
 
-cdef object make_hashable(object value, str what, int depth):
+cdef object make_hashable(object value, str what, int depth=0):
     """Convert an argument to a hashable cache key of exact integers, strings and tuples."""
-    return value if is_plain(value) else convert_to_hashable(value, what, depth)
-
-
-cdef object convert_to_hashable(object value, str what, int depth):
+    if is_plain(value):
+        return value
     axis = getattr(value, "__gt_axis_name__", None)     # GTScript's I, J, K
     if axis is not None or isinstance(value, str):
         return str.__str__(value) if axis is None else str(axis)    # `str` of an enumeration includes its class name
@@ -359,7 +357,7 @@ cdef object convert_to_hashable(object value, str what, int depth):
             return operator.index(value)
         except TypeError:
             pass
-        if depth < 2 and planning.is_ordered(value):     # the deepest argument is a halo of pairs
+        if depth < 2 and layouts.is_ordered(value):     # the deepest argument is a halo of pairs
             return tuple([make_hashable(part, what, depth + 1) for part in value])
     raise TypeError(f"{what}: {show(value)} of type {type(value).__name__}; accepted: {_ARGUMENT_FORMS[what]}")
 
@@ -367,7 +365,7 @@ cdef object convert_to_hashable(object value, str what, int depth):
 cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     """Compute the recipe for arguments that `make_hashable` has converted."""
     shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
-    lengths = planning.checked_lengths(shape)
+    lengths = layouts.checked_lengths(shape)
     names = names_of(dimensions, dims)
     cdef Recipe recipe = Recipe.__new__(Recipe)
     cdef Descriptor template = new_array(<int> len(lengths))
@@ -387,7 +385,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
             layout = layouts.layout_by(preset, layouts.checked_dimensions(names or layouts.default_dimensions(len(lengths))))
         if alignment is None and preset.alignment > 1:
             alignment = preset.alignment * element.itemsize
-    plan = planning.plan(lengths, element, layout=layout, alignment=alignment, aligned_index=index)
+    plan = layouts.plan(lengths, element, layout=layout, alignment=alignment, aligned_index=index)
     for k in range(template.nd_):
         template.byte_strides_[k] = plan.strides[k] * element.itemsize
     label(template, dims=names, halo=halo, origin=origin, aligned_index=None if alignment is None else index)
@@ -556,7 +554,6 @@ def zeros(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
     Returns
     -------
     USMArray
-        A writable array.
 
     Raises
     ------

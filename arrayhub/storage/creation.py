@@ -1,9 +1,9 @@
-"""Creation of filled arrays and of copies: `ones`, `full` and `from_array`."""
+"""Creation of filled arrays and of copies: `ones`, `full` and `from_array`. `allocation` has `empty` and `zeros`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -16,27 +16,42 @@ from arrayhub.array.usm_array import USMArray, element_type
 from arrayhub.convert.functions import asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_packed
-from arrayhub.storage.allocation import empty, type_of_model
+from arrayhub.storage.allocation import type_of_model
 
 if TYPE_CHECKING:
+    from arrayhub._core.descriptor import _DeviceLike
     from arrayhub.array.usm_array import _DTypeLike
-    from arrayhub.storage.allocation import _Halo, _Memory
+
+    _Memory: TypeAlias = Literal[
+        "cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed", "shared_memory"
+    ]
+    _Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
 
 
 class Options(TypedDict, total=False):
     """Keyword arguments of `empty`, which all functions of this module accept."""
 
     aligned_index: Sequence[SupportsIndex] | None
-    halo: _Halo | None
+    halo: Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]] | None
     dimensions: Sequence[str] | None
     dims: Sequence[str | None] | None
     layout: Sequence[SupportsIndex] | Literal["C", "F"] | None
     backend: str | None
     alignment: SupportsIndex | None
     origin: Sequence[SupportsIndex] | None
-    device: Any
+    device: _DeviceLike | None
     like: Any
     memory: _Memory | None
+
+
+if TYPE_CHECKING:
+
+    def empty(shape: _Shape = None, dtype: _DTypeLike | None = None, **options: Unpack[Options]) -> USMArray: ...
+
+    zeros = empty
+else:
+    from arrayhub.storage.allocation import empty as empty
+    from arrayhub.storage.allocation import zeros as zeros
 
 
 def _check_names(call: str, options: Options) -> None:
@@ -47,11 +62,7 @@ def _check_names(call: str, options: Options) -> None:
             raise TypeError(f"{call}() got an unexpected keyword argument {name!r}; accepted: dtype, {accepted}")
 
 
-def ones(
-    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
-    dtype: _DTypeLike | None = None,
-    **options: Unpack[Options],
-) -> USMArray:
+def ones(shape: _Shape = None, dtype: _DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
     """Return a new array filled with ones.
 
     Parameters
@@ -82,10 +93,7 @@ def ones(
 
 
 def full(
-    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
-    fill_value: Any = None,
-    dtype: _DTypeLike | None = None,
-    **options: Unpack[Options],
+    shape: _Shape = None, fill_value: Any = None, dtype: _DTypeLike | None = None, **options: Unpack[Options]
 ) -> USMArray:
     """Return a new array filled with `fill_value`.
 
@@ -149,11 +157,7 @@ def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 def from_array(
-    data: Any = None,
-    device_data: Any = None,
-    *,
-    dtype: _DTypeLike | None = None,
-    **options: Unpack[Options],
+    data: Any = None, device_data: Any = None, *, dtype: _DTypeLike | None = None, **options: Unpack[Options]
 ) -> USMArray:
     """Return a new array that is a copy of an array on any device.
 

@@ -1,5 +1,6 @@
 """check_consumer: test a library's import of arrays."""
 
+import ctypes
 import gc
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,11 +9,21 @@ import numpy as np
 
 from arrayhub._core.errors import PASSES_ON
 from arrayhub.convert.functions import asarray, to_device, to_host
-from arrayhub.testing import capsules, cuda, rules
+from arrayhub.testing import cuda
 from arrayhub.testing.isolation import report_of
-from arrayhub.testing.report import Report, Rule
-from arrayhub.testing.rules import Broken, NotMade, Refused, Sample, words_of
-from arrayhub.testing.samples import bytes_of
+from arrayhub.testing.report import (
+    DLPACK_C,
+    DLPACK_METHOD,
+    DLPACK_PYTHON,
+    Broken,
+    Check,
+    NotMade,
+    Refused,
+    Report,
+    Rule,
+    words_of,
+)
+from arrayhub.testing.samples import Sample, bytes_of
 
 
 def check_consumer(
@@ -33,15 +44,7 @@ def check_consumer(
     Returns
     -------
     Report
-        Results by rule, element type and layout. If the test of a rule ends the process, the rule fails. If `read`
-        raises an exception for each element type and layout, the rule "values" fails with these exceptions.
-
-    Raises
-    ------
-    TypeError
-        `read` is not callable.
-    ValueError
-        `dtypes` or `layouts` is empty or contains an unknown name.
+        As for `check_producer`, which raises the same errors. Here, `read` may raise the exceptions.
 
     Examples
     --------
@@ -59,6 +62,8 @@ def check_consumer(
 class _Dlpack:
     """A producer that follows the array API standard, and records the arguments of each ``__dlpack__`` call."""
 
+    accepted = frozenset(("stream", "max_version", "dl_device", "copy"))
+
     def __init__(self, array: Any) -> None:
         self.array = asarray(array)
         self.requests: list[dict[str, Any]] = []
@@ -69,7 +74,7 @@ class _Dlpack:
 
     def __dlpack__(self, **keywords: Any) -> Any:
         self.requests.append(keywords)
-        unknown = set(keywords) - {"stream", "max_version", "dl_device", "copy"}
+        unknown = set(keywords) - self.accepted
         if unknown:
             raise TypeError(f"__dlpack__() got an unexpected keyword argument {min(unknown)!r}")
         self.capsules.append(self.array.__dlpack__(**keywords))
@@ -79,12 +84,7 @@ class _Dlpack:
 class _Legacy(_Dlpack):
     """A producer that supports only DLPack before version 1.0."""
 
-    def __dlpack__(self, **keywords: Any) -> Any:
-        if set(keywords) - {"stream"}:
-            raise TypeError("__dlpack__() got an unexpected keyword argument 'max_version'")
-        self.requests.append(keywords)
-        self.capsules.append(self.array.__dlpack__())
-        return self.capsules[-1]
+    accepted = frozenset(("stream",))
 
 
 class _Interface:
@@ -95,14 +95,10 @@ class _Interface:
         self._array = array
 
 
-def _buffer(array: Any) -> Any:
-    return memoryview(array)
-
-
 _OFFERS: dict[str, Callable[[Any], Any]] = {
     "DLPack": _Dlpack,
     "legacy DLPack": _Legacy,
-    "buffer": _buffer,
+    "buffer": memoryview,
     "__array_interface__": _Interface,
 }
 
@@ -144,7 +140,22 @@ class _Offered(Sample):
             raise Broken(f"the result is not an array: {words_of(error)}") from error
 
 
-def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[..., None]:
+# -------------------------------------------------------------------------------------------------------------- rules
+
+RULES: list[tuple[Rule, Check]] = []
+
+
+def _rule(name: str, text: str, specification: str) -> Callable[[Check], Check]:
+    """Return a decorator that adds a function to the rules."""
+
+    def add(check: Check) -> Check:
+        RULES.append((Rule(name, text, specification), check))
+        return check
+
+    return add
+
+
+def _each_offer(check: Callable[[Any, _Offered], None]) -> Check:
     """Return a rule that applies `check` to each protocol.
 
     The rule fails if `check` fails for any protocol. Otherwise the rule passes if `check` passes for at least one
@@ -169,9 +180,18 @@ def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[..., None]:
     return rule
 
 
-# -------------------------------------------------------------------------------------------------------------- rules
+def _only_once(check: Callable[[Any], None]) -> Check:
+    """Return a rule that does not depend on element type and layout, and is therefore tested for one cell only."""
+
+    def rule(read: Any, dtype: str, layout: str) -> None:
+        if (dtype, layout) != ("float64", "C"):
+            raise NotMade("the rule is tested only for float64 in C order")
+        check(read)
+
+    return rule
 
 
+@_rule("values", "the imported array has the producer's elements, shape and type", DLPACK_C)
 @_each_offer
 def _check_values(read: Any, offered: _Offered) -> None:
     array = offered.import_result(offered.read(read))
@@ -188,6 +208,7 @@ def _check_values(read: Any, offered: _Offered) -> None:
         raise Broken("the elements differ")
 
 
+@_rule("read-only", "read-only memory is not writable in the consumer", DLPACK_C)
 @_each_offer
 def _check_readonly(read: Any, offered: _Offered) -> None:
     # Legacy capsules lack the read-only flag.
@@ -198,6 +219,7 @@ def _check_readonly(read: Any, offered: _Offered) -> None:
         raise Broken("read-only memory is writable")
 
 
+@_rule("lifetime", "the producer's memory is released with the consumer's array, and not before", DLPACK_PYTHON)
 @_each_offer
 def _check_lifetime(read: Any, offered: _Offered) -> None:
     found = offered.read(read)
@@ -213,10 +235,12 @@ def _check_lifetime(read: Any, offered: _Offered) -> None:
         raise Broken("the elements change after the producer is deleted")
     del array
     del found
-    if not rules.is_released(offered.owner):
+    if not offered.is_released():
         raise Broken("the producer's memory is not released with the consumer's array")
 
 
+@_rule("request", "max_version is passed, a stream is not passed for host memory, and the capsule is consumed",
+       DLPACK_METHOD)  # fmt: skip
 def _check_request(read: Any, dtype: str, layout: str) -> None:
     offered = _Offered(dtype, layout, "DLPack")
     offered.read(read)
@@ -242,8 +266,9 @@ class _Raising:
         raise BufferError("refused on purpose")
 
 
-def _check_raising(read: Any, dtype: str, layout: str) -> None:
-    _only_once(dtype, layout)
+@_rule("refusal", "an error of the producer is propagated", DLPACK_PYTHON)
+@_only_once
+def _check_raising(read: Any) -> None:
     producer = _Raising()
     try:
         read(producer)
@@ -254,24 +279,50 @@ def _check_raising(read: Any, dtype: str, layout: str) -> None:
     except PASSES_ON:
         raise
     except Exception as error:
-        if not producer.called:
-            raise NotMade(f"the consumer does not request DLPack: {words_of(error)}") from error
         words = words_of(error)
+        if not producer.called:
+            raise NotMade(f"the consumer does not request DLPack: {words}") from error
         if "refused on purpose" in words or error.__context__ is not None or "dlpack" not in words.lower():
             return
         raise Broken(f"the producer's BufferError becomes {words}") from error
     raise Broken("the import succeeds although the producer raises BufferError")
 
 
-def _only_once(dtype: str, layout: str) -> None:
-    """Raise NotMade unless the cell is (float64, C): the calling rule does not depend on element type and layout."""
-    if (dtype, layout) != ("float64", "C"):
-        raise NotMade("the rule is tested only for float64 in C order")
+# --------------------------------------------------------------------------------------------------- unusual capsules
+
+
+class _Tensor(ctypes.Structure):
+    """DLPack's struct DLTensor, followed by the other members of DLManagedTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("dtype", ctypes.c_uint32),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+_KEEP_ALIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda tensor: None)  # a deleter that releases nothing
+_pointer_of = ctypes.PyDLL(None, handle=ctypes.pythonapi._handle).PyCapsule_GetPointer
+_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
 class _OfCapsule:
-    def __init__(self, capsule: Any, device: tuple[int, int] = (1, 0)) -> None:
-        self._capsule, self._device = capsule, device
+    """A producer of a legacy capsule in which the given members have unusual values."""
+
+    def __init__(self, array: Any, **members: Any) -> None:
+        self._capsule, self._device = array.__dlpack__(), (members.get("device_type", 1), 0)
+        tensor = _Tensor.from_address(_pointer_of(self._capsule, b"dltensor"))
+        for name, value in {"deleter": ctypes.cast(_KEEP_ALIVE, ctypes.c_void_p), **members}.items():
+            setattr(tensor, name, value)
+        if tensor.data is not None:
+            tensor.data -= tensor.byte_offset
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._device
@@ -280,31 +331,41 @@ class _OfCapsule:
         return self._capsule
 
 
-def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str], None]:
+def _unusual(shape: tuple[int, ...], **members: Any) -> Check:
     """Return a rule that requires a correct import of an unusual capsule. The consumer may also reject the capsule."""
 
-    def rule(read: Any, dtype: str, layout: str) -> None:
-        _only_once(dtype, layout)
+    @_only_once
+    def rule(read: Any) -> None:
         array = np.arange(1.0, 1.0 + int(np.prod(shape))).reshape(shape)
-        producer = _OfCapsule(capsules.capsule(array, **options))
-        found = _read(read, producer)
-        back = np.asarray(to_host(asarray(found)))
+        back = np.asarray(to_host(asarray(_read(read, _OfCapsule(array, **members)))))
         if back.shape != shape or back.astype("f8").tobytes() != array.tobytes():
             raise Broken("the elements or the shape differ")
 
     return rule
 
 
-def _check_device(read: Any, dtype: str, layout: str) -> None:
-    _only_once(dtype, layout)
-    device = (99, 0)  # not a device type of the specification
-    producer = _OfCapsule(capsules.capsule(np.arange(4.0), device=device), device)
-    found = _read(read, producer)
+for _name, _text, _check in (
+    ("byte_offset", "the address of element zero is data + byte_offset", _unusual((3, 4), byte_offset=64)),
+    ("null strides", "null strides mean C order, in legacy capsules", _unusual((3, 4), strides=None)),
+    ("null pointer", "the pointer of an array without elements may be null", _unusual((0, 4), data=None)),
+    ("null deleter", "the deleter may be null", _unusual((3, 4), deleter=None)),
+):
+    _rule(_name, _text, DLPACK_C)(_check)
+
+
+@_rule("device", "memory of an unknown device type is rejected", DLPACK_C)
+@_only_once
+def _check_device(read: Any) -> None:
+    found = _read(read, _OfCapsule(np.arange(4.0), device_type=99))
     raise Broken(f"a capsule of device type 99 is imported, as {type(found).__name__}")
 
 
-def _check_streams(read: Any, dtype: str, layout: str) -> None:
-    _only_once(dtype, layout)
+# -------------------------------------------------------------------------------------------------------------- CUDA
+
+
+@_rule("streams", "CUDA memory is read after the producer's work is complete", DLPACK_METHOD)
+@_only_once
+def _check_streams(read: Any) -> None:
     values = np.arange(1.0, 1025.0)
     try:
         late, memory = to_device(values, "cuda:0"), to_device(np.zeros(1024), "cuda:0")
@@ -322,24 +383,3 @@ def _check_streams(read: Any, dtype: str, layout: str) -> None:
     # jax without jax_enable_x64 narrows float64 to float32, which represents these values exactly.
     if not np.array_equal(np.asarray(to_host(asarray(found))), values):
         raise Broken("the memory is read before the producer's work on its stream is complete")
-
-
-RULES = (
-    (Rule("values", "the imported array has the producer's elements, shape and type", rules.DLPACK_C), _check_values),
-    (Rule("read-only", "read-only memory is not writable in the consumer", rules.DLPACK_C), _check_readonly),
-    (Rule("lifetime", "the producer's memory is released with the consumer's array, and not before",
-          rules.DLPACK_PYTHON), _check_lifetime),
-    (Rule("request", "max_version is passed, a stream is not passed for host memory, and the capsule is consumed",
-          f"{rules.STANDARD}.__dlpack__.html"), _check_request),
-    (Rule("refusal", "an error of the producer is propagated", rules.DLPACK_PYTHON), _check_raising),
-    (Rule("byte_offset", "the address of element zero is data + byte_offset", rules.DLPACK_C),
-     _unusual((3, 4), offset=64)),
-    (Rule("null strides", "null strides mean C order, in legacy capsules", rules.DLPACK_C),
-     _unusual((3, 4), strides=False)),
-    (Rule("null pointer", "the pointer of an array without elements may be null", rules.DLPACK_C),
-     _unusual((0, 4), data=False)),
-    (Rule("null deleter", "the deleter may be null", rules.DLPACK_C), _unusual((3, 4), deleter=False)),
-    (Rule("device", "memory of an unknown device type is rejected", rules.DLPACK_C), _check_device),
-    (Rule("streams", "CUDA memory is read after the producer's work is complete", f"{rules.STANDARD}.__dlpack__.html"),
-     _check_streams),
-)  # fmt: skip

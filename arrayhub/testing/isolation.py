@@ -8,21 +8,20 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
-from typing import Any, TextIO
+from multiprocessing import get_context
+from typing import Any
 
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report, Rule
-from arrayhub.testing.rules import run_cells
+from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Check, Report, Rule, judge_rule, words_of
 from arrayhub.testing.samples import DTYPES, LAYOUTS, choose_names, combine, name_of_dtype
 
 _WARM = 2  # index of the cell after which `gc.freeze` is called; by then, the library's modules have been imported
 
-# Arguments of `run_cells` after the tested function: element types, layouts, index of the first cell, and the pairs of
-# rule and layout whose test has ended a process.
+# Element types, layouts, index of the first cell, and the pairs of rule and layout whose test has ended a process.
 Task = tuple[tuple[str, ...], tuple[str, ...], int, list[tuple[str, str]]]
 
 
@@ -46,24 +45,14 @@ def report_of(
             f" {', '.join(chosen_dtypes)} do not have such a layout; accepted: other layouts, such as 'C'"
         )
     names = [rule for rule, _ in rules]
-    cells = _failed_if_untested(kind, _run_all(kind, function, names, chosen_dtypes, chosen_layouts))
-    return Report(f"{kind} {name}", names, cells)
-
-
-def _failed_if_untested(kind: str, cells: list[Any]) -> list[Any]:
-    """Return the cells. If the library did not make or import any array, the cells of the rule "values" fail.
-
-    Otherwise a function that always raises an exception, such as an ImportError, would pass.
-    """
+    cells = _run_all(kind, function, names, chosen_dtypes, chosen_layouts)
     untested, verb = ((NOT_MADE,), "made") if kind == "producer" else ((NOT_MADE, REFUSED), "imported")
-    if any(rule == "values" and verdict not in untested for rule, _, _, verdict, _ in cells):
-        return cells
-    return [
-        [rule, dtype, layout, FAILED, f"no array was {verb}: {why}"]
-        if rule == "values"
-        else [rule, dtype, layout, verdict, why]
-        for rule, dtype, layout, verdict, why in cells
-    ]
+    if all(rule != "values" or verdict in untested for rule, _, _, verdict, _ in cells):
+        # Otherwise a function that always raises an exception, such as an ImportError, would pass.
+        cells = [
+            [*cell[:3], FAILED, f"no array was {verb}: {cell[4]}"] if cell[0] == "values" else cell for cell in cells
+        ]
+    return Report(f"{kind} {name}", names, cells)
 
 
 def _run_all(
@@ -100,16 +89,10 @@ def _path_of(function: Any) -> str | None:
     if module in (None, "__main__") or name is None or getattr(function, "__self__", None) is not None:
         return None
     try:
-        found = resolve(f"{module}:{name}")
-    except (ImportError, AttributeError):
+        found = pkgutil.resolve_name(f"{module}:{name}")
+    except (ImportError, AttributeError, ValueError):
         return None
     return f"{module}:{name}" if found is function else None
-
-
-def resolve(path: str) -> Any:
-    """Return the object at `path`, which has the form ``module:name``."""
-    module, _, name = path.partition(":")
-    return reduce(getattr, name.split("."), importlib.import_module(module))
 
 
 def _run(kind: str, path: str | None, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
@@ -117,61 +100,54 @@ def _run(kind: str, path: str | None, function: Callable[[Any], Any], task: Task
     if path is None and not hasattr(os, "fork"):
         raise OSError(f"arrayhub.testing: {function!r} requires fork; accepted here: a function of a module")
     reading, writing = os.pipe()
-    if path is not None:
+    if path is None:
+        fork = get_context("fork").Process(target=_serve, args=(writing, kind, function, task))
+        fork.start()
+    else:
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         command = [sys.executable, "-m", "arrayhub.testing.isolation", str(writing), kind, path, json.dumps(task)]
         silent = subprocess.DEVNULL
         process = subprocess.Popen(command, env=environ, pass_fds=(writing,), stdout=silent, stderr=silent)
-        wait: Callable[[], int] = process.wait
-    else:
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            code = 1
-            try:
-                with open(writing, "w") as stream:
-                    _serve(kind, function, task, stream)
-                code = 0
-            finally:
-                os._exit(code)
-
-        def wait() -> int:
-            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
     os.close(writing)
     with open(reading) as answers:
         yield from map(json.loads, answers)
-    code = wait()
+    if path is None:
+        fork.join()
+    code = (fork.exitcode or 0) if path is None else process.wait()
     yield {"ended": f"ended by signal {-code}" if code < 0 else f"ended with exit status {code}"}
 
 
-def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO) -> None:
-    """Run the tests. Write a line at the start, and the verdict of each cell."""
-    rules = importlib.import_module(f"arrayhub.testing.{kind}").RULES
-    _send(stream, {"started": True})
-    for number, verdict in enumerate(run_cells(rules, function, *task)):
-        _send(stream, {"verdict": verdict})
-        if number == _WARM:  # exclude the library's modules from the garbage collections of each cell
-            gc.collect()
-            gc.freeze()
+def _serve(writing: int, kind: str, function: Callable[[Any], Any] | str, task: Any) -> None:
+    """Test the cells from the task's first cell on. Write a line at the start, and the verdict of each cell.
 
+    A string is the path of the function, as `_path_of` returns it.
+    """
+    dtypes, layouts, first, fatal = task
+    with open(writing, "w", buffering=1) as answers:
 
-def _send(stream: TextIO, answer: dict[str, Any]) -> None:
-    stream.write(json.dumps(answer) + "\n")
-    stream.flush()
+        def send(**answer: Any) -> None:
+            answers.write(json.dumps(answer) + "\n")
 
-
-def _main(writing: str, kind: str, path: str, task: str) -> None:
-    with open(int(writing), "w") as stream:
         try:
-            function = resolve(path)
+            tested = pkgutil.resolve_name(function) if isinstance(function, str) else function
         except PASSES_ON:
             raise
         except Exception as error:
-            _send(stream, {"error": f"{path} cannot be imported: {type(error).__name__}: {error}"})
+            send(error=f"{function} cannot be imported: {words_of(error)}")
             return
-        _serve(kind, function, json.loads(task), stream)
+        rules: list[tuple[Rule, Check]] = importlib.import_module(f"arrayhub.testing.{kind}").RULES
+        send(started=True)
+        cells = [(rule, check, *pair) for pair in combine(dtypes, layouts) for rule, check in rules]
+        for number, (rule, check, dtype, layout) in enumerate(cells[first:]):
+            if (rule.name, layout) in map(tuple, fatal):
+                send(verdict=(NOT_MADE, "not tried, because the process ended for another element type"))
+            else:
+                send(verdict=judge_rule(check, tested, dtype, layout))
+            if number == _WARM:  # exclude the library's modules from the garbage collections of each cell
+                gc.collect()
+                gc.freeze()
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    _writing, _kind, _path, _task = sys.argv[1:]
+    _serve(int(_writing), _kind, _path, json.loads(_task))

@@ -1,5 +1,6 @@
 """check_producer: test the protocols of a library's arrays."""
 
+import contextlib
 import gc
 import threading
 from collections.abc import Callable, Iterable
@@ -12,11 +13,24 @@ from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.convert.functions import asarray, to_host
 from arrayhub.inspection.check import check
 from arrayhub.runtimes.sycl import queue_of
-from arrayhub.testing import cuda, rules
+from arrayhub.testing import cuda
 from arrayhub.testing.isolation import report_of
-from arrayhub.testing.report import Report, Rule
-from arrayhub.testing.rules import Broken, NotMade, Refused, Sample, words_of
-from arrayhub.testing.samples import bytes_of
+from arrayhub.testing.report import (
+    ARRAY_INTERFACE,
+    BUFFER,
+    DLPACK_C,
+    DLPACK_DEVICE_METHOD,
+    DLPACK_METHOD,
+    DLPACK_PYTHON,
+    Broken,
+    Check,
+    NotMade,
+    Refused,
+    Report,
+    Rule,
+    words_of,
+)
+from arrayhub.testing.samples import Sample, bytes_of
 
 _VERSION = (1, 1)  # version of DLPack that the rules request
 _REFUSALS = (BufferError, TypeError, ValueError)
@@ -72,8 +86,8 @@ class _Made(Sample):
     """An object that `make` returned, and the values, shape and dtype that the rules expect."""
 
     def __init__(self, make: Callable[[Any], Any], dtype: str, layout: str) -> None:
+        self.arguments = make, dtype, layout
         given = self.take(dtype, layout)
-        self.readonly = layout == "read-only"
         try:
             self.obj = make(given)
         except KeyboardInterrupt:
@@ -101,44 +115,67 @@ class _Made(Sample):
         """Return the protocols that the object may support, by their names for ``via=``."""
         return ["buffer", *(via for name, via in _PROTOCOLS if hasattr(self.obj, name))]
 
+    def export(self, **keywords: Any) -> Any:
+        """Return a capsule. Errors count as refusals, except a TypeError that only a call with keywords raises."""
+        self.need_dlpack()
+        try:
+            return self.obj.__dlpack__(**keywords)
+        except PASSES_ON:
+            raise
+        except Exception as error:
+            if keywords and type(error) is TypeError and self._exports_without_keywords():
+                raise
+            raise Refused(words_of(error)) from error
+
+    def _exports_without_keywords(self) -> bool:
+        try:
+            self.obj.__dlpack__()
+        except PASSES_ON:
+            raise
+        except Exception:
+            return False
+        return True
+
+    def export_with(self, words: str, **keywords: Any) -> Any:
+        """Return a capsule. A TypeError breaks the rule; `words` is the start of the reason."""
+        try:
+            return self.export(**keywords)
+        except TypeError as error:
+            raise Broken(f"{words}: {words_of(error)}") from error
+
+    def need_dlpack(self) -> None:
+        """Raise NotMade if the object does not support DLPack."""
+        if not hasattr(self.obj, "__dlpack__"):
+            raise NotMade("the object does not support DLPack")
+
+    def need_version(self) -> None:
+        """Raise NotMade if `__dlpack__` does not accept `max_version`."""
+        try:
+            self.export(max_version=_VERSION)
+        except TypeError:
+            raise NotMade("it does not accept max_version") from None
+
 
 def _elements(array: Any, stream: Any = None) -> bytes:
     return bytes_of(np.asarray(to_host(array, stream=stream)))
 
 
-def _need_dlpack(made: _Made) -> None:
-    if not hasattr(made.obj, "__dlpack__"):
-        raise NotMade("the object does not support DLPack")
-
-
-def _dlpack(made: _Made, **keywords: Any) -> Any:
-    """Return a capsule. Errors count as refusals, except a TypeError that only a call with keywords raises."""
-    _need_dlpack(made)
-    try:
-        return made.obj.__dlpack__(**keywords)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        if keywords and type(error) is TypeError and _exports_without_keywords(made.obj):
-            raise
-        raise Refused(words_of(error)) from error
-
-
-def _exports_without_keywords(obj: Any) -> bool:
-    try:
-        obj.__dlpack__()
-    except PASSES_ON:
-        raise
-    except Exception:
-        return False
-    return True
-
-
 # -------------------------------------------------------------------------------------------------------------- rules
 
+RULES: list[tuple[Rule, Check]] = []
 
-def _check_values(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
+
+def _rule(name: str, text: str, specification: str) -> Callable[[Callable[[_Made], None]], None]:
+    """Return a decorator that adds a function to the rules."""
+
+    def add(check: Callable[[_Made], None]) -> None:
+        RULES.append((Rule(name, text, specification), lambda *arguments: check(_Made(*arguments))))
+
+    return add
+
+
+@_rule("values", "the exported array has the same elements, shape and element type as the object", ARRAY_INTERFACE)
+def _check_values(made: _Made) -> None:
     try:
         array = made.array()
     except Refused as error:
@@ -153,8 +190,8 @@ def _check_values(make: Any, dtype: str, layout: str) -> None:
         raise Broken("the elements differ")
 
 
-def _check_agreement(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
+@_rule("agreement", "all protocols describe the same memory, and follow their specifications", BUFFER)
+def _check_agreement(made: _Made) -> None:
     made.array()
     try:
         texts = check(made.obj)
@@ -165,9 +202,9 @@ def _check_agreement(make: Any, dtype: str, layout: str) -> None:
         raise Broken(" ".join("an address" if word.rstrip(",").startswith("0x") else word for word in words))
 
 
-def _check_readonly(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
-    if not made.readonly or not made.shares(made.array()):
+@_rule("read-only", "read-only memory is not writable through any protocol", DLPACK_C)
+def _check_readonly(made: _Made) -> None:
+    if made.arguments[-1] != "read-only" or not made.shares(made.array()):
         raise NotMade("the memory is writable")
     for via in made.protocols():
         try:
@@ -177,22 +214,16 @@ def _check_readonly(make: Any, dtype: str, layout: str) -> None:
         if made.shares(array) and array.flags.writeable:
             raise Broken(f"read-only memory is writable through {via}")
     if hasattr(made.obj, "__dlpack__"):
-        _check_legacy_of_readonly(made)
+        with contextlib.suppress(Refused):
+            if '"dltensor"' in repr(made.export()):
+                raise Broken("read-only memory is exported in a legacy capsule, which lacks the read-only flag")
 
 
-def _check_legacy_of_readonly(made: _Made) -> None:
-    try:
-        capsule = _dlpack(made)
-    except Refused:
-        return
-    if '"dltensor"' in repr(capsule):
-        raise Broken("read-only memory is exported in a legacy capsule, which lacks the read-only flag")
-
-
-def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
+@_rule("lifetime", "the memory is released with the last array that shares it, and not before", DLPACK_PYTHON)
+def _check_lifetime(made: _Made) -> None:
     checked = 0
-    for via in _Made(make, dtype, layout).protocols():
-        made = _Made(make, dtype, layout)
+    for via in made.protocols():
+        made = _Made(*made.arguments)
         try:
             array = made.array(via)
         except Refused:
@@ -206,26 +237,26 @@ def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
         if _elements(array) != elements:
             raise Broken(f"the elements of an array imported through {via} change when the producer is deleted")
         array = None
-        if shared and not rules.is_released(made.owner):
+        if shared and not made.is_released():
             raise Broken(f"the memory is not released after the last array, imported through {via}, is deleted")
     if not checked:
         raise Refused("no protocol describes the memory")
 
 
-def _check_capsules(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
+@_rule(
+    "capsules", "each capsule is independent, even if it is not consumed or another thread releases it", DLPACK_PYTHON
+)
+def _check_capsules(made: _Made) -> None:
     shared = made.shares(made.array())
     for keywords in ({}, {"max_version": _VERSION}):
         try:
-            capsules = [_dlpack(made, **keywords) for _ in range(3)]
+            capsules = [made.export(**keywords) for _ in range(3)]
         except (Refused, TypeError):
             continue
         capsules.pop()  # not consumed
         second = asarray(capsules.pop())
         elements = _elements(second)
-        first = asarray(capsules.pop())
-        held = [first]
-        del first
+        held = [asarray(capsules.pop())]
         thread = threading.Thread(target=held.clear)
         thread.start()
         thread.join()
@@ -233,14 +264,14 @@ def _check_capsules(make: Any, dtype: str, layout: str) -> None:
             raise Broken("the elements differ after other capsules are released")
         del second
     made.obj = None
-    if shared and not rules.is_released(made.owner):
+    if shared and not made.is_released():
         raise Broken("the memory is not released after the last capsule is deleted")
 
 
-def _check_device(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
+@_rule("device", "__dlpack_device__ names the device of the memory", DLPACK_DEVICE_METHOD)
+def _check_device(made: _Made) -> None:
     array = made.array()
-    _need_dlpack(made)
+    made.need_dlpack()
     try:
         device = made.obj.__dlpack_device__()
     except AttributeError:
@@ -253,58 +284,41 @@ def _check_device(make: Any, dtype: str, layout: str) -> None:
         raise Broken(f"__dlpack_device__ returns {(int(device[0]), int(device[1]))}; the memory is on {array.device}")
 
 
-def _check_versions(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
+@_rule("versions", "max_version is accepted, and without it __dlpack__ returns a legacy capsule", DLPACK_METHOD)
+def _check_versions(made: _Made) -> None:
     made.array()
-    try:
-        legacy = _dlpack(made)
-    except Refused:
-        legacy = None
-    if legacy is not None and '"dltensor"' not in repr(legacy):
-        raise Broken("a consumer without max_version gets a capsule that is not named dltensor")
-    try:
-        capsule = _dlpack(made, max_version=_VERSION)
-    except TypeError as error:
-        raise Broken(f"max_version is not accepted: {words_of(error)}") from error
-    if '"dltensor_versioned"' not in repr(capsule) and '"dltensor"' not in repr(capsule):
+    with contextlib.suppress(Refused):
+        if '"dltensor"' not in repr(made.export()):
+            raise Broken("a consumer without max_version gets a capsule that is not named dltensor")
+    capsule = repr(made.export_with("max_version is not accepted", max_version=_VERSION))
+    if '"dltensor_versioned"' not in capsule and '"dltensor"' not in capsule:
         raise Broken("the capsule is named neither dltensor_versioned nor dltensor")
 
 
-def _check_device_argument(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
+@_rule("dl_device", "the object's own device is accepted", DLPACK_METHOD)
+def _check_device_argument(made: _Made) -> None:
     made.array()
-    _require_version(made)
-    try:
-        _dlpack(made, max_version=_VERSION, dl_device=made.obj.__dlpack_device__())
-    except (TypeError, ValueError) as error:
-        raise Broken(f"the object's own device is not accepted as dl_device: {words_of(error)}") from error
+    made.need_version()
+    own = made.obj.__dlpack_device__()
+    made.export_with("the object's own device is not accepted as dl_device", max_version=_VERSION, dl_device=own)
 
 
-def _require_version(made: _Made) -> None:
-    try:
-        _dlpack(made, max_version=_VERSION)
-    except TypeError:
-        raise NotMade("it does not accept max_version") from None
-
-
-def _check_copy_argument(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
+@_rule("copy", "copy=True returns a copy, and copy=False the same memory", DLPACK_METHOD)
+def _check_copy_argument(made: _Made) -> None:
     array = made.array()
-    _require_version(made)
+    made.need_version()
     for copy in (True, False):
         try:
-            found = asarray(_dlpack(made, max_version=_VERSION, copy=copy))
+            found = asarray(made.export_with(f"copy={copy} is not accepted", max_version=_VERSION, copy=copy))
         except Refused:
             continue
-        except (TypeError, ValueError) as error:
-            raise Broken(f"copy={copy} is not accepted: {words_of(error)}") from error
         same = found.ptr == array.ptr
         if found.size and same is copy:
             raise Broken(f"copy={copy} returns {'the same memory' if same else 'different memory'}")
 
 
-def _check_streams(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
+@_rule("streams", "a stream of the device is accepted, and waits for the work that fills the memory", DLPACK_METHOD)
+def _check_streams(made: _Made) -> None:
     device = _device_type(made)
     accepted = 0
     streams: tuple[Any, ...] = (None,)
@@ -313,17 +327,16 @@ def _check_streams(make: Any, dtype: str, layout: str) -> None:
     elif device == "oneapi":
         streams = (None, queue_of(made.array()))
     for stream in streams:
+        name = f"stream={'a handle' if isinstance(stream, int) and stream > cuda.PER_THREAD else repr(stream)}"
         if device == "cuda":
             cuda.delay(cuda.LEGACY)  # delays the work of `make`, so that a missing wait is detected
-            made = _Made(make, dtype, layout)
+            made = _Made(*made.arguments)
         try:
-            found = asarray(_dlpack(made, stream=stream))
+            found = asarray(made.export_with(f"{name} is not accepted", stream=stream))
         except Refused as error:
             if stream is not None and not isinstance(error.__cause__, BufferError):
-                raise Broken(f"stream={_words_of_stream(stream)} is rejected with {error}") from error
+                raise Broken(f"{name} is rejected with {error}") from error
             continue
-        except TypeError as error:
-            raise Broken(f"stream={_words_of_stream(stream)} is not accepted: {words_of(error)}") from error
         accepted += 1
         wait = (stream or cuda.LEGACY) if device == "cuda" else None
         if stream == -1:
@@ -334,7 +347,7 @@ def _check_streams(make: Any, dtype: str, layout: str) -> None:
         if device == "cuda":
             cuda.synchronize()
         if _elements(found, wait) != elements:  # otherwise the elements are wrong without any streams
-            raise Broken(f"with stream={_words_of_stream(stream)}, the stream does not wait for the elements")
+            raise Broken(f"with {name}, the stream does not wait for the elements")
     if not accepted:
         raise Refused("__dlpack__ rejects the array")
 
@@ -349,13 +362,9 @@ def _device_type(made: _Made) -> str:
         raise
 
 
-def _words_of_stream(stream: Any) -> str:
-    return "a handle" if isinstance(stream, int) and stream > cuda.PER_THREAD else f"{stream!r}"
-
-
-def _check_refusal(make: Any, dtype: str, layout: str) -> None:
-    made = _Made(make, dtype, layout)
-    _need_dlpack(made)
+@_rule("refusal", "__dlpack__ raises BufferError if it fails", DLPACK_METHOD)
+def _check_refusal(made: _Made) -> None:
+    made.need_dlpack()
     made.array()
     try:
         made.obj.__dlpack__()
@@ -365,28 +374,3 @@ def _check_refusal(make: Any, dtype: str, layout: str) -> None:
         raise
     except Exception as error:
         raise Broken(f"__dlpack__ raises {type(error).__name__} instead of BufferError") from error
-
-
-RULES = (
-    (Rule("values", "the exported array has the same elements, shape and element type as the object",
-          rules.ARRAY_INTERFACE),
-     _check_values),
-    (Rule("agreement", "all protocols describe the same memory, and follow their specifications", rules.BUFFER),
-     _check_agreement),
-    (Rule("read-only", "read-only memory is not writable through any protocol", rules.DLPACK_C), _check_readonly),
-    (Rule("lifetime", "the memory is released with the last array that shares it, and not before", rules.DLPACK_PYTHON),
-     _check_lifetime),
-    (Rule("capsules", "each capsule is independent, even if it is not consumed or another thread releases it",
-          rules.DLPACK_PYTHON), _check_capsules),
-    (Rule("device", "__dlpack_device__ names the device of the memory", f"{rules.STANDARD}.__dlpack_device__.html"),
-     _check_device),
-    (Rule("versions", "max_version is accepted, and without it __dlpack__ returns a legacy capsule",
-          f"{rules.STANDARD}.__dlpack__.html"), _check_versions),
-    (Rule("dl_device", "the object's own device is accepted", f"{rules.STANDARD}.__dlpack__.html"),
-     _check_device_argument),
-    (Rule("copy", "copy=True returns a copy, and copy=False the same memory", f"{rules.STANDARD}.__dlpack__.html"),
-     _check_copy_argument),
-    (Rule("streams", "a stream of the device is accepted, and waits for the work that fills the memory",
-          f"{rules.STANDARD}.__dlpack__.html"), _check_streams),
-    (Rule("refusal", "__dlpack__ raises BufferError if it fails", f"{rules.STANDARD}.__dlpack__.html"), _check_refusal),
-)  # fmt: skip

@@ -1,14 +1,46 @@
-"""Result of a check, with one cell for each rule, element type and layout."""
+"""Rules, their verdicts, and the report of a check, with one cell for each rule, element type and layout."""
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
+
+from arrayhub._core.errors import first_line
 
 PASSED = "passed"
 REFUSED = "refused"  # an error that the rule allows
 NOT_MADE = "not made"  # the library does not have this element type or layout, or the rule does not apply
 FAILED = "failed"
 VERDICTS = (PASSED, REFUSED, NOT_MADE, FAILED)
+
+DLPACK_C = "https://dmlc.github.io/dlpack/latest/c_api.html"
+DLPACK_PYTHON = "https://dmlc.github.io/dlpack/latest/python_spec.html"
+_STANDARD = "https://data-apis.org/array-api/latest/API_specification/generated/array_api.array"
+DLPACK_METHOD = f"{_STANDARD}.__dlpack__.html"
+DLPACK_DEVICE_METHOD = f"{_STANDARD}.__dlpack_device__.html"
+ARRAY_INTERFACE = "https://numpy.org/doc/stable/reference/arrays.interface.html"
+BUFFER = "https://docs.python.org/3/c-api/buffer.html"
+
+
+class Unpassed(Exception):
+    """Verdict of a rule that does not pass. The message gives the reason."""
+
+    verdict = FAILED
+
+
+class Broken(Unpassed):
+    """The library breaks the rule. The message states how."""
+
+
+class Refused(Unpassed):
+    """The library rejects the array, which the rule allows."""
+
+    verdict = REFUSED
+
+
+class NotMade(Unpassed):
+    """The library does not have this element type or layout, or the rule does not apply to it."""
+
+    verdict = NOT_MADE
 
 
 class Rule(NamedTuple):
@@ -17,6 +49,28 @@ class Rule(NamedTuple):
     name: str
     text: str
     specification: str
+
+
+# Raises `Unpassed` unless a tested function (``make`` or ``read``) follows a rule for an element type and a layout.
+Check = Callable[[Any, str, str], None]
+
+
+def judge_rule(check: Check, function: Any, dtype: str, layout: str) -> tuple[str, str]:
+    """Return the verdict of one rule, and the reason."""
+    try:
+        check(function, dtype, layout)
+    except Unpassed as error:
+        return error.verdict, str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return FAILED, words_of(error)
+    return PASSED, ""
+
+
+def words_of(error: BaseException) -> str:
+    """Return the type and the first line of an error."""
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 class Cell(NamedTuple):

@@ -1,11 +1,15 @@
 """NumPy arrays of each element type and layout."""
 
+import gc
+import time
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from arrayhub._core.errors import show
+from arrayhub.testing.report import NotMade
 
 NUMBERS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -73,23 +77,38 @@ def dtype_of(name: str) -> np.dtype[Any] | None:
     return dtype
 
 
-def sample(name: str, layout: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
-    """Return an array with the given element type and layout, and the array that owns its memory.
+class Sample:
+    """Expected values, shape and dtype of a sample array, addresses of its memory, and a reference to its owner."""
 
-    Return None for bfloat16 if ml_dtypes is not installed.
-    """
-    dtype = dtype_of(name)
-    if dtype is None:
-        return None
-    shape, view = LAYOUTS[layout]
-    size = int(np.prod(shape))
-    owner = np.zeros(size * dtype.itemsize + 128, np.uint8)
-    start = -owner.ctypes.data % 64 + (layout == "unaligned")
-    array = owner[start : start + size * dtype.itemsize].view(dtype).reshape(shape)
-    array[...] = _values(size, dtype).reshape(shape)
-    array = view(array)
-    array.flags.writeable = layout != "read-only"
-    return array, owner
+    def take(self, dtype: str, layout: str) -> Any:
+        """Return a new sample array, and store its description."""
+        element = dtype_of(dtype)
+        if element is None:
+            raise NotMade("ml_dtypes is not installed")
+        shape, view = LAYOUTS[layout]
+        size = int(np.prod(shape))
+        owner = np.zeros(size * element.itemsize + 128, np.uint8)
+        start = -owner.ctypes.data % 64 + (layout == "unaligned")
+        array = owner[start : start + size * element.itemsize].view(element).reshape(shape)
+        array[...] = _values(size, element).reshape(shape)
+        array = view(array)
+        array.flags.writeable = layout != "read-only"
+        self.values, self.shape, self.dtype = bytes_of(array), array.shape, element
+        self.span = range(owner.ctypes.data, owner.ctypes.data + owner.nbytes)
+        self.owner = weakref.ref(owner)
+        return array
+
+    def is_released(self) -> bool:
+        """Wait up to two seconds for the release of the memory, and return whether it was released.
+
+        The wait is needed because jax releases objects later, in its own threads.
+        """
+        for _ in range(100):
+            gc.collect()
+            if self.owner() is None:
+                return True
+            time.sleep(0.02)
+        return False
 
 
 def _values(size: int, dtype: np.dtype[Any]) -> Any:

@@ -175,7 +175,7 @@ def test_the_demo_reports_a_failure(tmp_path):
     """If a consumer returns wrong values, the demo prints a failure and exits with status 1."""
     program = (
         "import sys, numpy, arrayhub\n"
-        "from arrayhub.examples import demo\n"
+        "from arrayhub import demo\n"
         "arrayhub.convert = lambda x, library, copy=None: numpy.zeros(x.shape)\n"
         "sys.exit(demo.run())\n"
     )

@@ -6,7 +6,7 @@
 #ifndef ARRAYHUB_NANOBIND_HPP
 #define ARRAYHUB_NANOBIND_HPP
 
-#include <arrayhub/overloads.hpp>
+#include <arrayhub.hpp>
 #include <nanobind/nanobind.h>
 
 namespace arrayhub __attribute__((visibility("hidden"))) {
@@ -46,17 +46,22 @@ inline bool has_refused(nanobind::detail::cleanup_list *call) noexcept {
 }
 
 // The imported value, or the error to throw when the value is used, because from_python must not throw.
-template <class Value> struct nanobind_caster {
+template <class Imported> struct nanobind_caster {
+    using Value = Imported;
+    template <class U> using Cast = nanobind::detail::movable_cast_t<U>;
     Value value;
     std::unique_ptr<nanobind::python_error> error;
 
-    // Return true if try_request succeeded, or if its error was stored and will be thrown later. Return false to make
+    // Return true if the request succeeded, or if its error was stored and will be thrown later. Return false to make
     // nanobind try the next overload.
-    bool keep(PyObject *made, uint32_t flags, nanobind::detail::cleanup_list *call) noexcept {
-        return made != nullptr || refused(flags, call);
-    }
-    __attribute__((noinline, cold)) bool refused(uint32_t flags, nanobind::detail::cleanup_list *call) noexcept {
+    bool from_python(nanobind::handle src, uint32_t flags, nanobind::detail::cleanup_list *call) noexcept {
         const bool converts = (flags & static_cast<uint32_t>(nanobind::detail::cast_flags::convert)) != 0;
+        PyObject *made = Value::try_request(src.ptr(), converts);
+        if (made == nullptr) return refused(converts, call);
+        value = Value::adopt(made);
+        return true;
+    }
+    __attribute__((noinline, cold)) bool refused(bool converts, nanobind::detail::cleanup_list *call) noexcept {
         if (!concerns_all_overloads() && (!converts || has_refused(call))) {
             PyErr_Clear();
             if (!converts) mark_refusal(call);
@@ -73,6 +78,12 @@ template <class Value> struct nanobind_caster {
         if (error) throw nanobind::python_error(std::move(*error));
         return value;
     }
+    explicit operator Value *() { return &checked(); }
+    explicit operator Value &() { return checked(); }
+    explicit operator Value &&() { return std::move(checked()); }
+    static nanobind::handle from_cpp(const Value &v, nanobind::rv_policy, nanobind::detail::cleanup_list *) noexcept {
+        return nanobind::handle(v.ptr()).inc_ref();
+    }
 };
 
 } // namespace detail
@@ -83,39 +94,11 @@ namespace detail {
 
 template <class T, int N, class... Options>
 struct type_caster<arrayhub::view<T, N, Options...>> : arrayhub::detail::nanobind_caster<arrayhub::view<T, N, Options...>> {
-    using Value = arrayhub::view<T, N, Options...>;
     static constexpr auto Name = const_name("numpy.typing.ArrayLike");
-    template <class U> using Cast = movable_cast_t<U>;
-
-    bool from_python(handle src, uint32_t flags, cleanup_list *call) noexcept {
-        const bool converts = (flags & static_cast<uint32_t>(cast_flags::convert)) != 0;
-        PyObject *made = Value::try_request(src.ptr(), converts);
-        if (made != nullptr) this->value = Value::adopt(made);
-        return this->keep(made, flags, call);
-    }
-    static handle from_cpp(const Value &v, rv_policy, cleanup_list *) noexcept { return handle(v.held().ptr()).inc_ref(); }
-
-    explicit operator Value *() { return &this->checked(); }
-    explicit operator Value &() { return this->checked(); }
-    explicit operator Value &&() { return std::move(this->checked()); }
 };
 
 template <> struct type_caster<arrayhub::array> : arrayhub::detail::nanobind_caster<arrayhub::array> {
-    using Value = arrayhub::array;
     static constexpr auto Name = const_name("arrayhub.USMArray");
-    template <class U> using Cast = movable_cast_t<U>;
-
-    bool from_python(handle src, uint32_t flags, cleanup_list *call) noexcept {
-        PyObject *made = PyUSMArray_FromObject(src.ptr());
-        if (made != nullptr) value = Value(arrayhub::object::steal(made));
-        return keep(made, flags, call);
-    }
-    static handle from_cpp(const Value &a, rv_policy, cleanup_list *) noexcept { return handle(a.ptr()).inc_ref(); }
-    static handle from_cpp(Value &&a, rv_policy, cleanup_list *) noexcept { return a.release(); }
-
-    explicit operator Value *() { return &checked(); }
-    explicit operator Value &() { return checked(); }
-    explicit operator Value &&() { return std::move(checked()); }
 };
 
 template <> struct type_caster<arrayhub::object> {

@@ -6,7 +6,7 @@
 #ifndef ARRAYHUB_PYBIND11_HPP
 #define ARRAYHUB_PYBIND11_HPP
 
-#include <arrayhub/overloads.hpp>
+#include <arrayhub.hpp>
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
@@ -118,6 +118,17 @@ template <class Convert> bool raises(const pybind11::handle &src, const void *ki
     return false;
 }
 
+// Import the argument of a function to `value`, a view or an array. Return false to make pybind11 try the next overload.
+template <class Value, class Convert> bool load(const pybind11::handle &src, Convert &&convert, Value &value) {
+    static const char kind = 0;
+    if (PyObject *made = Value::try_request(src.ptr(), convert)) {
+        value = Value::adopt(made);
+        return true;
+    }
+    if (raises(src, &kind, std::forward<Convert>(convert))) throw pybind11::error_already_set();
+    return false;
+}
+
 } // namespace detail
 } // namespace arrayhub
 
@@ -129,32 +140,18 @@ template <class T, int N, class... Options> struct type_caster<arrayhub::view<T,
     PYBIND11_TYPE_CASTER(view_type, const_name("numpy.typing.ArrayLike"));
 
     template <class Convert> bool load(const handle &src, Convert &&convert) {
-        static const char kind = 0;
-        if (PyObject *made = view_type::try_request(src.ptr(), convert)) {
-            value = view_type::adopt(made);
-            return true;
-        }
-        if (arrayhub::detail::raises(src, &kind, std::forward<Convert>(convert))) throw error_already_set();
-        return false;
+        return arrayhub::detail::load(src, std::forward<Convert>(convert), value);
     }
-    static handle cast(const view_type &v, return_value_policy, handle) { return handle(v.held().ptr()).inc_ref(); }
+    static handle cast(const view_type &v, return_value_policy, handle) { return handle(v.ptr()).inc_ref(); }
 };
 
 template <> struct type_caster<arrayhub::array> {
     PYBIND11_TYPE_CASTER(arrayhub::array, const_name("arrayhub.USMArray"));
 
     template <class Convert> bool load(const handle &src, Convert &&convert) {
-        static const char kind = 0;
-        PyObject *made = PyUSMArray_FromObject(src.ptr());
-        if (made == nullptr) {
-            if (arrayhub::detail::raises(src, &kind, std::forward<Convert>(convert))) throw error_already_set();
-            return false;
-        }
-        value = arrayhub::array(arrayhub::object::steal(made));
-        return true;
+        return arrayhub::detail::load(src, std::forward<Convert>(convert), value);
     }
     static handle cast(const arrayhub::array &a, return_value_policy, handle) { return handle(a.ptr()).inc_ref(); }
-    static handle cast(arrayhub::array &&a, return_value_policy, handle) { return a.release(); }
 };
 
 template <> struct type_caster<arrayhub::object> {

@@ -1,6 +1,6 @@
 """Sparse arrays: tables of producers, of consumers, and of conversions that need a copy or are rejected.
 
-tests/sparse/test_rules_matrix.py runs each cell. CuPy's cells are in tests/gpu/test_sparse.py.
+tests/sparse/test_export_matrix.py runs each cell. CuPy's cells are in tests/gpu/test_sparse.py.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """Text of docs/matrix.md, generated from the tables in this package.
 
 test_matrix.py runs the conversions of dense arrays, test_nested_matrix.py those of nested arrays, and
-test_rules_matrix.py those of sparse arrays.
+test_export_matrix.py those of sparse arrays.
 """
 
 import pathlib
@@ -146,7 +146,7 @@ _SPARSE_OPENING = """
 `tests/support/matrix/sparse.py` passes sparse arrays through `arrayhub.assparse` to every library. A cell names first
 the formats in which all memory is shared. "copy" precedes formats for which `copy=None` copies some of the
 arrays, and "refused" precedes formats that the library does not have. The second table lists the reasons.
-`tests/sparse/test_rules_matrix.py` runs each conversion, and `tests/gpu/test_sparse.py` runs those of CuPy.
+`tests/sparse/test_export_matrix.py` runs each conversion, and `tests/gpu/test_sparse.py` runs those of CuPy.
 """
 _SPARSE_NAMES = {"scipy": "SciPy", "pydata_sparse": "pydata/sparse"}
 

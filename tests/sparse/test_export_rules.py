@@ -11,8 +11,8 @@ import torch
 from sparse_arrays import matrix
 
 import arrayhub as ah
+from arrayhub.sparse.export import conform
 from arrayhub.sparse.libraries import RULES
-from arrayhub.sparse.rules import conform
 
 pytestmark = pytest.mark.slow
 

@@ -2,12 +2,11 @@
 
 Each conversion requests the same memory, and a copy if the library refuses that. A conversion fails if the result has
 different values, or is at a different address although it should share memory. A library that refuses every array, also
-with a copy, is a failure, too.
+with a copy, is a failure, too. ``python -m arrayhub doctor`` lists the libraries and devices.
 """
 
 import array
 import importlib
-import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,10 +15,8 @@ import numpy as np
 
 import arrayhub
 from arrayhub import USMArray, sycl_runtime
-from arrayhub.libraries import known
 from arrayhub.runtimes.cuda import has_device
 
-LIBRARIES = tuple(row.name for row in known.LIBRARIES if row.install is not None)
 CONSUMERS = ("numpy", "torch", "jax", "numba", "dpnp", "cupy", "pyarrow", "polars", "pandas", "awkward")
 
 # The elements of all arrays of the demo, at an address that jax shares.
@@ -90,7 +87,6 @@ def make_producers() -> Iterator[tuple[str, Any]]:
 def run() -> int:
     """Convert every producer's array to every consumer, print the results, and return the exit status."""
     devices = find_sycl_devices()
-    print_environment(devices)
     unusable = {library for library, usable in (("dpnp", devices), ("cupy", has_device())) if not usable}
     consumers = [library for library in CONSUMERS if is_installed(library) and library not in unusable]
     columns = ("from", "protocol", "device", "shape", "strides", "shared with", "copied to, on request")
@@ -134,19 +130,6 @@ def convert(x: USMArray, consumer: str) -> str:
         return "has the array at a different address"
     values = np.asarray(arrayhub.to_host(found)).astype("f8")
     return kind if np.array_equal(values.ravel(), VALUES.ravel()) else "has different values"
-
-
-def print_environment(devices: list[str]) -> None:
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES if is_installed(name)]
-    print(f"arrayhub {arrayhub.__version__} with {', '.join(versions)}")
-    missing = [name for name in LIBRARIES if not is_installed(name)]
-    if missing:
-        print(f"not installed: {', '.join(missing)}")
-    if is_installed("dpctl"):
-        print(f"SYCL devices: {', '.join(devices) or 'none'}")
-    if is_installed("cupy") and not has_device():
-        print("CUDA devices: none")
-    print()
 
 
 def print_table(table: list[tuple[str, ...]]) -> None:

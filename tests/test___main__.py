@@ -151,7 +151,7 @@ def test_page_describes_every_command():
     page = (ROOT / "docs/reference/command_line.md").read_text()
     described = re.findall(r"^\| `arrayhub (\w+)[^|]*\| ([^|]*) \|", page, re.MULTILINE)
     assert [(name, f"{purpose.capitalize()}.") for name, purpose in described] == [
-        (command.__name__, command.__doc__) for command in COMMANDS
+        (command.__name__, command.__doc__.partition("\n")[0]) for command in COMMANDS
     ]
 
 
@@ -332,6 +332,6 @@ def test_doctor_report_as_text_lists_every_library(tmp_path, report):
         assert (library["version"] or library["fix"] or "") in done.stdout  # there may be no fix for this machine
 
 
-def test_demo_has_a_row_or_column_for_every_library_in_its_heading():
-    demo = pytest.importorskip("arrayhub.examples.demo")
-    assert {"numpy", *demo.PRODUCERS, *demo.CONSUMERS} == set(demo.LIBRARIES)
+def test_demo_has_a_row_or_column_for_every_library_of_the_doctor():
+    demo = pytest.importorskip("arrayhub.demo")
+    assert {"numpy", *demo.PRODUCERS, *demo.CONSUMERS} == set(LIBRARIES)

@@ -1,1 +1,0 @@
-"""Example programs: ``python -m arrayhub demo``."""
