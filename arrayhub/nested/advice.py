@@ -61,7 +61,7 @@ from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pa
 from arrayhub.nested.conform import element_type, is_days
 from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
-from arrayhub.nested.missing import without_validity
+from arrayhub.nested.missing import values_and_mask
 from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
 from arrayhub.nested.to_device import child_nodes
 from arrayhub.runtimes.cuda import has_device
@@ -493,7 +493,7 @@ def _column_of(node: Any) -> _Column:
 
 
 def _make_dense(node: Any) -> Any:
-    return nested_of(without_validity(node)).to_dense(copy=None)
+    return values_and_mask(node, None)[0]
 
 
 def _find_missing(node: Any) -> tuple[bool, bool]:

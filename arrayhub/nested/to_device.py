@@ -21,6 +21,7 @@ from arrayhub.nested.array import (
     is_on_host,
     make,
     part,
+    valid_mask,
     with_offsets,
 )
 from arrayhub.runtimes.sycl import named_queue
@@ -83,8 +84,7 @@ def move_arrays(
     if not kind.chunks:
         validity, bit = node.validity, node.validity_offset
         if validity is not None and bit and not kind.packed:  # start the bitmap at a byte boundary
-            bits = np.unpackbits(_numbers(validity), bitorder="little")[bit : bit + len(node)]
-            validity, bit = bitmap_of(bits), 0
+            validity, bit = bitmap_of(valid_mask(node)), 0
         others = {"validity": validity if validity is None else move(validity), "bit": bit}
     if kind.ends:
         others |= _moved_rows(node, move, views)
@@ -96,13 +96,9 @@ def move_arrays(
     return rebuild(node, lambda part: move_arrays(part, move, views), **others)
 
 
-def _numbers(array: Any) -> Any:
-    return as_numpy(array.to_host())
-
-
 def offsets_on_host(node: NestedArray) -> Any:
     """Return the offsets of a node as an ndarray. If the array of offsets is empty, return a single 0."""
-    offsets = _numbers(node.offsets)
+    offsets = as_numpy(node.offsets.to_host())
     return offsets if len(offsets) else np.zeros(1, offsets.dtype)
 
 
