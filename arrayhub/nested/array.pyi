@@ -1,7 +1,6 @@
 from collections.abc import Iterator
 from typing import Any, ClassVar, final
 
-import numpy as np
 import numpy.typing as npt
 
 from arrayhub._core.copying import Copy

@@ -32,7 +32,7 @@ from arrayhub.nested.array import (
     valid_mask,
 )
 from arrayhub.nested.asnested import refuse_storage
-from arrayhub.nested.concatenate import content_of_rows, replace_rows, select, spans_of
+from arrayhub.nested.concatenate import replace_rows, select, spans_of
 from arrayhub.nested.conform import element_type
 from arrayhub.nested.elements import NAN, ROWS, build, check_number, convert_number, misfit, show_value
 from arrayhub.nested.export.shared import single_chunk
@@ -48,7 +48,7 @@ from arrayhub.nested.opaque import (
     is_run_end,
     null_mask,
 )
-from arrayhub.nested.to_device import child_nodes, identity, rebuild
+from arrayhub.nested.to_device import child_nodes, identity, rebuild, trim, walk
 
 # ------------------------------------------------------------------------------------------------------------- masks
 
@@ -130,11 +130,9 @@ def _push_down(node: NestedArray) -> NestedArray:
     if kind_of(node).fields:
         return rebuild(node, lambda field: unwrap_flat(cover_missing(field, node.validity, node.validity_offset)),
                        validity=None, bit=0)  # fmt: skip
-    _, sizes = spans_of(node)
-    bitmap = bitmap_of(np.repeat(valid_mask(node), sizes))
-    content = unwrap_flat(cover_missing(content_of_rows(node), bitmap, 0))
-    shifted = {} if kind_of(node).width else {"offsets": asarray(np.append(0, np.cumsum(sizes)))}
-    return rebuild(node, lambda _: content, validity=None, bit=0, **shifted)
+    rows = trim(node) if kind_of(node).ends else node
+    bitmap = bitmap_of(np.repeat(valid_mask(node), spans_of(node)[1]))
+    return rebuild(rows, lambda content: unwrap_flat(cover_missing(content, bitmap, 0)), validity=None, bit=0)
 
 
 def _split(node: Any) -> tuple[Any, Any]:
@@ -218,18 +216,13 @@ def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
 
 def _dense_or_node(node: Any) -> Any:
     """Convert a node to a dense array. Return the node if it contains records or cannot be converted."""
-    if not isinstance(node, NestedArray) or _has_records(node):
+    is_nested = isinstance(node, NestedArray)
+    if not is_nested or any(isinstance(below, NestedArray) and kind_of(below).fields for below in walk(node)):
         return node
     try:
         return node.to_dense(copy=None)
     except (BufferError, ValueError):
         return node
-
-
-def _has_records(node: Any) -> bool:
-    if not isinstance(node, NestedArray):
-        return False
-    return kind_of(node.chunks[0]).fields or any(map(_has_records, child_nodes(node)))
 
 
 def _fill_node(node: Any, value: Any, name: str) -> Any:

@@ -4,7 +4,7 @@ Only elements that the array references are copied. For a slice, the content of 
 The children of opaque nodes, such as the values of runs, are copied in full.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,13 @@ def child_nodes(node: NestedArray) -> tuple[Any, ...]:
     return (node.content,)
 
 
+def walk(node: Any) -> Iterator[Any]:
+    """Yield a node and all nodes and arrays below that contain its elements."""
+    yield node
+    for child in child_nodes(node) if isinstance(node, NestedArray) else ():
+        yield from walk(child)
+
+
 def identity(content: Any) -> Any:
     """Return the content itself, for `rebuild` and `move_arrays`."""
     return content
@@ -103,12 +110,17 @@ def offsets_on_host(node: NestedArray) -> Any:
 
 
 def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    """Move the content from the first to the last row, and the offsets, which are shifted to start at 0."""
+    node = trim(node)
+    return {"offsets": move(node.offsets), "content": move_arrays(node.content, move, views)}
+
+
+def trim(node: NestedArray) -> NestedArray:
+    """Return validated lists or strings whose offsets start at 0, on the host, and the referenced part of the content."""
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
-    if kind_of(node).characters and content.size < stop:  # an import from a device does not know the size; see `sized`
+    if kind_of(node).characters and content.size < stop:  # an import from a device does not know the size
         content = extend_array(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)
-    return {"offsets": move(asarray(from_zero)), "content": move_arrays(part(content, start, stop), move, views)}
+    return rebuild(node, lambda _: part(content, start, stop), offsets=asarray(from_zero))
