@@ -19,7 +19,6 @@ from arrayhub.nested.missing import (
     is_null,
     replace_missing,
     resolve_missing,
-    with_value,
 )
 from arrayhub.nested.pickling import deep_copy, nbytes, reduce
 from arrayhub.nested.picture import picture_of
@@ -55,5 +54,4 @@ __all__ = [
     "to_device",
     "to_host",
     "view_of",
-    "with_value",
 ]

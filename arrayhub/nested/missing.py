@@ -1,13 +1,12 @@
 """Missing values: boolean masks, filled copies, and the argument ``missing=`` of the ``as_*`` functions."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.descriptor import CPU
 from arrayhub._core.errors import TypeRefusal, ValueRefusal, relabel, show
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import may_be_nat
@@ -387,17 +386,14 @@ def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> 
     column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
         return _matrix_and_mask(fields_of(column), len(column), missing, dtype)
-    if _is(missing, "mask"):
-        try:
-            values, mask = values_and_mask(column, None)
-        except (BufferError, ValueError) as error:
-            raise relabel(error, "missing='mask'") from None
-        mask = asarray(mask)
-        return values, mask if column.device == CPU or is_on_host(column) else mask.to_device(column.device)
-    filled = _dense_or_node(_fill_column(column, NAN if _is(missing, "nan") else missing))
-    if not is_on_host(column) and is_on_host(filled):
-        filled = filled.to_device(column.device)
-    return filled, None
+    try:
+        values, mask = _fill_or_mask(column, missing)
+    except (BufferError, ValueError) as error:
+        raise relabel(error, "missing='mask'" if _is(missing, "mask") else "missing") from None
+    arrays = [_dense_or_node(values)] if mask is None else [values, mask]
+    if not is_on_host(column):
+        arrays = [array.to_device(column.device) if is_on_host(array) else array for array in arrays]
+    return arrays[0], None if mask is None else arrays[1]
 
 
 def _with_mask(obj: Any) -> Any:
@@ -429,41 +425,35 @@ def _fill_column(column: NestedArray, value: Any) -> Any:
         raise relabel(error, "missing") from None
 
 
-def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy) -> Any:
-    """Fill missing values of a column, or of each column of a table, and export the result as dense arrays.
-
-    Raise ValueError if `missing` is "mask".
-    """
+def _fill_or_mask(column: NestedArray, missing: Any) -> tuple[Any, Any]:
+    """Return a column with a value in place of missing elements, and None. For "mask", return `values_and_mask`."""
     if _is(missing, "mask"):
-        raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
-    if _is_scalar(obj):
-        return export(resolve_missing(obj, missing, False)[0], copy=copy)
-    filled, copy = _fill_object(obj, NAN if _is(missing, "nan") else missing, copy)
-    return export(filled, copy=copy)
+        return values_and_mask(column, None)
+    return _fill_column(column, NAN if _is(missing, "nan") else missing), None
 
 
 def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[Any, Copy]:
-    """Fill missing values for a library that can represent them. Return the array, and the argument `copy` for it.
+    """Fill missing values for a library of columns. Return the array, and the argument `copy` for it.
 
     For "pandas", the columns of a DataFrame are named by strings in the result, and the caller restores the labels.
 
     Raises
     ------
     ValueError
-        `missing` is "mask" or "nan".
+        `missing` is "mask", or it is "nan" and the library is not xarray, which cannot represent missing values.
     """
-    if _is(missing, "mask") or _is(missing, "nan"):
+    if library == "xarray" and _is(missing, "mask"):
+        raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
+    if library != "xarray" and (_is(missing, "mask") or _is(missing, "nan")):
         raise ValueError(
             f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
             " itself; accepted: a value, or None, which keeps missing values"
         )
+    if library == "xarray" and _is_scalar(obj):
+        return resolve_missing(obj, missing, False)[0], copy
     if library == "pandas" and is_frame(obj):
         obj, missing = _with_names(obj, missing)
-    return _fill_object(obj, missing, copy)
-
-
-def _fill_object(obj: Any, value: Any, copy: Copy) -> tuple[Any, Copy]:
-    filled = _fill_column(nested_of(import_any(_with_mask(obj), None)), value)
+    filled, _ = _fill_or_mask(nested_of(import_any(_with_mask(obj), None)), missing)
     return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
 
@@ -498,15 +488,12 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, 
         value = missing.get(name) if isinstance(missing, dict) else missing
         node = _column(column, value)
         try:
-            if _is(missing, "mask"):
-                dense, mask = values_and_mask(node, None)
-                values.append((name, dense_column(name, dense, "missing", dtype)))
-                masks.append((name, asarray(mask)))
-                continue
-            filled = node if value is None else fill_null(node, NAN if _is(value, "nan") else value)
+            filled, mask = (node, None) if value is None else _fill_or_mask(node, value)
         except (BufferError, TypeError, ValueError, OverflowError) as error:
             raise relabel(error, f"missing: column {show(name)}") from None
         values.append((name, dense_column(name, filled, "missing", dtype)))
+        if mask is not None:
+            masks.append((name, mask))
     return matrix(values, length, "missing"), matrix(masks, length, "missing") if masks else None
 
 

@@ -115,7 +115,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
 
 
 def trim(node: NestedArray) -> NestedArray:
-    """Return validated lists or strings whose offsets start at 0, on the host, and the referenced part of the content."""
+    """Return validated lists or strings with offsets on the host from 0 on, and the referenced part of the content."""
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
