@@ -1,11 +1,13 @@
-"""Concatenate chunks of a NestedArray, and rows of its content."""
+"""Concatenate chunks of a NestedArray, select elements, and replace rows."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
+from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested import opaque
@@ -15,8 +17,10 @@ from arrayhub.nested.array import (
     bitmap_of,
     check,
     field_facts,
+    is_on_host,
     make,
     nested_of,
+    one_chunk,
     part,
     unpack_bits,
     unwrap_flat,
@@ -243,3 +247,26 @@ def _gather_rows(content: Any, starts: Any, sizes: Any) -> Any:
     last = np.append(first[1:], len(starts)) - 1
     spans = zip(starts[first[: len(starts)]].tolist(), stops[last[: len(stops)]].tolist(), strict=True)
     return _join_nodes([part(content, start, stop) for start, stop in spans] or [part(content, 0, 0)])
+
+
+def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:
+    """Return a chunked array as one array. Two or more chunks with elements require a copy.
+
+    Return other arrays unchanged. If `obj` is a stream, the error also states that this call has read the stream.
+    """
+    one = one_chunk(x)
+    if one is not None:
+        return one
+    if not copy and copy is not None:
+        read = "; this call has read the stream x, so create the stream again first" if unread(obj) else ""
+        raise Refusal(library, f"the array has {len(x.chunks)} chunks", f"one{read}")
+    return concatenate([x]) if library in _HOST_ONLY else copied_chunk(x)
+
+
+_HOST_ONLY = ("numpy", "awkward", "missing")  # exports whose copies are in host memory
+
+
+def copied_chunk(x: NestedArray) -> NestedArray:
+    """Return a copy of the elements that `x` references, in one chunk on the same device."""
+    joined = concatenate([x])
+    return joined if is_on_host(x) else joined.to_device(x.device)

@@ -31,10 +31,9 @@ from arrayhub.nested.array import (
     valid_mask,
 )
 from arrayhub.nested.asnested import refuse_storage
-from arrayhub.nested.concatenate import replace_rows, select, spans_of
+from arrayhub.nested.concatenate import replace_rows, select, single_chunk, spans_of
 from arrayhub.nested.conform import element_type
 from arrayhub.nested.elements import NAN, ROWS, build, check_number, convert_number, misfit, show_value
-from arrayhub.nested.export.shared import single_chunk
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
 from arrayhub.nested.opaque import (

@@ -39,6 +39,7 @@ _REFUSALS = {
     "+u": ("the elements have several types; use x.children, which have one type each", "x.to_list()"),
     "ti": ("NumPy does not have Arrow's intervals", "x.to_list()"),
 }
+LIST_VIEWS = "list views are converted to lists"  # why an export copies
 
 
 def is_null_type(node: NestedArray) -> bool:

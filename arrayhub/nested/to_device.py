@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
@@ -38,6 +39,17 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
     if target == x.device and named_queue(device) is None:
         return x
     return to_host(x) if target == CPU else move_arrays(x, lambda array: array.to_device(device))
+
+
+def device_error(x: Any, library: str) -> Refusal:
+    return Refusal(library, f"the memory is on {x.device}, which {library} cannot read", call="x.to_host()")
+
+
+def on_host(x: Any, library: str) -> Any:
+    """Return `x`, or raise Refusal if the host cannot read its memory."""
+    if not is_on_host(x):
+        raise device_error(x, library)
+    return x
 
 
 def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:

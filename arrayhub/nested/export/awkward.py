@@ -26,12 +26,11 @@ from arrayhub.nested.array import (
     with_offsets,
 )
 from arrayhub.nested.array import check as check_offsets
-from arrayhub.nested.concatenate import content_of_rows
-from arrayhub.nested.export.shared import on_host, single_chunk
+from arrayhub.nested.concatenate import content_of_rows, single_chunk
 from arrayhub.nested.from_awkward import CHARACTERS
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
 from arrayhub.nested.opaque import decode, is_null_type, is_run_end
-from arrayhub.nested.to_device import offsets_on_host, walk
+from arrayhub.nested.to_device import offsets_on_host, on_host, walk
 
 if TYPE_CHECKING:
     import awkward as ak

@@ -21,9 +21,8 @@ from arrayhub.nested.array import NestedArray, export, unwrap_flat, with_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
-from arrayhub.nested.export.shared import LIST_VIEWS, on_host
-from arrayhub.nested.opaque import decode, is_list_view
-from arrayhub.nested.to_device import rebuild, trim, walk
+from arrayhub.nested.opaque import LIST_VIEWS, decode, is_list_view
+from arrayhub.nested.to_device import on_host, rebuild, trim, walk
 
 if TYPE_CHECKING:
     import pandas as pd

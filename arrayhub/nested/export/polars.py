@@ -14,9 +14,8 @@ from arrayhub.nested.array import NestedArray, export, need_arrow, nested_of
 from arrayhub.nested.asnested import name_of
 from arrayhub.nested.conform import check_for_polars, for_polars, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
-from arrayhub.nested.export.shared import LIST_VIEWS, on_host
-from arrayhub.nested.opaque import is_list_view, is_run_end
-from arrayhub.nested.to_device import walk
+from arrayhub.nested.opaque import LIST_VIEWS, is_list_view, is_run_end
+from arrayhub.nested.to_device import on_host, walk
 
 if TYPE_CHECKING:
     import polars as pl
