@@ -1,6 +1,5 @@
 """Convert NestedArrays to the layout that a consumer expects: int64 offsets, string views, date32."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from arrayhub.nested.array import (
 from arrayhub.nested.logical_types import decimal_type
 from arrayhub.nested.matrix import index_columns
 from arrayhub.nested.opaque import can_decode, decode, is_list_view, is_run_end
-from arrayhub.nested.to_device import child_nodes, identity, offsets_on_host, rebuild, trim, walk
+from arrayhub.nested.to_device import child_nodes, identity, in_rows, offsets_on_host, rebuild, trim, walk
 
 
 def change(x: NestedArray, dtype: Any, device: Any, built: bool = False) -> NestedArray:
@@ -215,6 +214,4 @@ def _days(array: Any) -> NestedArray:
         )
     validity = None if valid.all() else bitmap_of(valid)
     node = make("flat", len(numbers), content=asarray(numbers.astype(np.int32)), meaning="tdD", validity=validity)
-    for axis in range(array.ndim - 1, 0, -1):
-        node = make("regular", math.prod(array.shape[:axis]), width=array.shape[axis], content=node)
-    return node
+    return in_rows(node, array.shape)

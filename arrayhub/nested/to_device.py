@@ -4,6 +4,7 @@ Only elements that the array references are copied. For a slice, the content of 
 The children of opaque nodes, such as the values of runs, are copied in full.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from arrayhub.nested.array import (
     is_on_host,
     make,
     part,
+    unwrap_flat,
     valid_mask,
     with_offsets,
 )
@@ -65,6 +67,13 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
     else:
         facts["content"] = change(node.content)
     return make(node.kind, len(node), **(facts | others))
+
+
+def in_rows(node: NestedArray, shape: tuple[int, ...]) -> NestedArray:
+    """Give a one-dimensional node a shape. Dimensions after the first become regular nodes."""
+    for axis in range(len(shape) - 1, 0, -1):
+        node = make("regular", math.prod(shape[:axis]), width=shape[axis], content=unwrap_flat(node))
+    return node
 
 
 def child_nodes(node: NestedArray) -> tuple[Any, ...]:
