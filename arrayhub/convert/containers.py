@@ -299,7 +299,8 @@ def _make_variable(obj: Any, options: Options) -> Any:
 def _make_dataset(obj: Any, options: Options) -> Any:
     """Create a Dataset with one variable per column of a table. They share their first dimension, ``dim_0``."""
     if options["missing"] is not None:
-        return hooks.nested.with_value(obj, partial(_dataset_of, options=options), options["missing"], options["copy"])
+        filled, copy = hooks.nested.replace_missing(obj, options["missing"], options["copy"], "xarray")
+        return _dataset_of(filled, copy, options)
     variables = {}
     for name, field in _fields_of(obj, options).items():
         data = as_numpy(field, copy=options["copy"])

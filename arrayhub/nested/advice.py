@@ -16,7 +16,7 @@ rows of equal lengths, the call works for all values.
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -62,7 +62,7 @@ from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pa
 from arrayhub.nested.conform import element_type, is_days
 from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
-from arrayhub.nested.missing import without_validity
+from arrayhub.nested.missing import values_and_mask
 from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
 from arrayhub.nested.to_device import child_nodes
 from arrayhub.runtimes.cuda import has_device
@@ -363,13 +363,13 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
     if narrow is not None:
         array = asarray(np.empty(array.shape, narrow))
         copied = f"{copied}; numbers that {narrow} cannot hold are refused"
-    why = copied or find_obstacle(_ROWS[consumer].check_export, array, False)
+    why = copied or _obstacle(array, consumer, False)
     if not why:
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer, x))
     obstacle = _obstacle_to_move(array)
     if obstacle:
         return Verdict(consumer, CANNOT, obstacle)
-    obstacle = _obstacle_to_copy(array, consumer)
+    obstacle = _obstacle(array, consumer)
     if not obstacle:
         way = "copy=True" if isinstance(obj, NestedArray) else _way_to_copy(array, consumer)
         return Verdict(consumer, COPY, why, call_of(consumer, x, "" if values else way))
@@ -393,9 +393,12 @@ def _way_to_copy(array: Any, consumer: str) -> str:
     return f"device={'cpu' if row.reads_host else f'{row.device_type}:0'!r}"
 
 
-def _obstacle_to_copy(array: Any, consumer: str) -> str:
-    """Return why a library of dense arrays also rejects a copy of an array, or ""."""
-    return find_obstacle(_ROWS[consumer].check_export, _type_of_copy(array), True)
+def _obstacle(array: Any, consumer: str, copied: bool = True, obj: Any = None) -> str:
+    """Return why a library rejects an array, or its copy, or ""."""
+    array = _type_of_copy(array) if copied and isinstance(array, USMArray) else array
+    if consumer in NESTING:
+        return find_obstacle(get_rules(consumer).check, array, copied, obj)
+    return find_obstacle(_ROWS[consumer].check_export, array, copied)
 
 
 def _obstacle_to_move(array: Any) -> str:
@@ -425,9 +428,9 @@ def _call_on_numbers(consumer: str, x: str, array: Any, missing: str = "", way: 
     """
     if find_obstacle(getattr, array, "byte_strides"):  # elements of less than a byte, which are packed
         return ""
-    if not _obstacle_to_copy(array, consumer):
+    if not _obstacle(array, consumer):
         return call_of(consumer, x, missing, way)
-    cast = next((name for name in _casts(array.dtype) if not _obstacle_to_copy(_empty(name), consumer)), "")
+    cast = next((name for name in _casts(array.dtype) if not _obstacle(_empty(name), consumer)), "")
     moved = "" if _way_to_copy(array, consumer) == "copy=True" else way
     return cast and call_of(consumer, x, f"dtype={cast!r}", missing, moved)
 
@@ -497,7 +500,7 @@ def _column_of(node: Any) -> _Column:
 
 
 def _make_dense(node: Any) -> Any:
-    return nested_of(without_validity(node)).to_dense(copy=None)
+    return values_and_mask(node, None)[0]
 
 
 def _find_missing(node: Any) -> tuple[bool, bool]:
@@ -524,7 +527,7 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     ):  # lists of records and of times, and dicts, which only asnested imports
         imported, other = "arrayhub.asnested(x)", node
         if issubclass(type(obj), dict):  # NumPy makes a matrix of records of Arrow
-            copied = find_obstacle(get_rules("arrow").check, node, False, None) and "copy=True"
+            copied = _obstacle(node, "arrow", False) and "copy=True"
             imported, other = call_of("arrow", "x", copied), None
         call = _of_node(other, Source(node), consumer).call
         if "to_list" in call:
@@ -574,7 +577,7 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
     is_frame_of_numpy = fields and is_pandas(obj) and obj.ndim == 2  # whose NaN is a value
     if column.missing and not (is_frame_of_numpy and all(isinstance(dtype, np.dtype) for dtype in obj.dtypes)):
         missing = _missing_keyword(array)
-        if fields and _obstacle_to_copy(_empty("f8"), consumer):  # missing='nan' converts integers to float64
+        if fields and _obstacle(_empty("f8"), consumer):  # missing='nan' converts integers to float64
             missing = "missing='mask'"
         call = _call_on_numbers(consumer, "x", array, missing)
         shared = consumer == "numpy" and kind_of(node).numbers and _is_on_host(node) and not source.copied
@@ -588,7 +591,7 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
     if own and column.leaf.meaning == "tdD" and consumer != "numpy":
         call = _call_on_numbers(consumer, "arrayhub.as_numpy(x, copy=True)", array)
         return Verdict(consumer, CANNOT, "date32 is not supported", call)
-    why = _obstacle_to_copy(array, consumer)
+    why = _obstacle(array, consumer)
     missing = "missing='mask'" if is_frame_of_numpy and array.dtype.kind in "mM" else ""
     call = _call_on_numbers(consumer, "x", array, missing)
     change = source.copied or change or (_reason(source.refusal) if refused else "")
@@ -599,13 +602,13 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
 
 def _of_jagged(obj: Any, source: Source, column: _Column) -> Verdict:
     """Return the verdict of torch on lists of numbers."""
-    why = _obstacle_to_copy(column.array, "torch") or ("rows are missing" if column.missing_rows else "")
+    why = _obstacle(column.array, "torch") or ("rows are missing" if column.missing_rows else "")
     if why:
         return Verdict("torch", CANNOT, why)
     leaf, change = attempt(nested_of(column.leaf).to_dense)
     several = len(source.array.chunks) > 1 or kind_of(source.array).opaque
     why = source.copied or change or ("its lists are converted" if several else "")
-    why = why or find_obstacle(_ROWS["torch"].check_export, leaf, False)
+    why = why or _obstacle(leaf, "torch", False)
     keyword = "copy=True" if why and not issubclass(type(obj), VALUES) else ""  # values are built
     return Verdict("torch", COPY if why else ZERO_COPY, why, call_of("torch", "x", keyword))
 
@@ -638,7 +641,7 @@ def _call_on_parts(node: Any, consumer: str, column: _Column, x: str) -> str:
         if column.missing_rows:
             x = f"{x}.fill_null([])"
             is_jagged = consumer == "torch" and not column.missing and not column.rows
-            if is_jagged and not _obstacle_to_copy(array, consumer):
+            if is_jagged and not _obstacle(array, consumer):
                 return call_of(consumer, x, "copy=True")
         call = call_of(consumer, "row", "copy=True")
         if array is not None:
@@ -666,13 +669,13 @@ def _call_by_field(record: Any, consumer: str, x: str) -> str:
         return ""
     arrays = [column.array for column in columns if column.array is not None]
     call = call_of(consumer, "column", missing, "copy=True")
-    if any(_obstacle_to_copy(array, consumer) for array in arrays):
+    if any(_obstacle(array, consumer) for array in arrays):
         common = attempt(np.result_type, *(array.dtype for array in arrays))[0]
         if common is None:
             return ""
         moved = "" if _way_to_copy(_empty(common), consumer) == "copy=True" else "copy=True"
         call = call_of(consumer, "column", f"dtype={common.name!r}", missing, moved)
-        if _obstacle_to_copy(_empty(common), consumer):
+        if _obstacle(_empty(common), consumer):
             call = _call_on_numbers(consumer, "column", _empty(common), missing)
     return call and f"{{key: {call} for key, column in {x}.fields.items()}}"
 
@@ -681,18 +684,16 @@ def _call_by_field(record: Any, consumer: str, x: str) -> str:
 
 
 def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -> Verdict:
-    rules, array = get_rules(consumer), source.array
+    array = source.array
     if isinstance(array, USMArray) and array.ndim == 0:
         one, instead = attempt(_empty, array.dtype)[0], f"arrayhub.asarray({x}).reshape(-1)"
-        works = one is not None and not find_obstacle(rules.check, _type_of_copy(one), True, None)
-        call = call_of(consumer, instead, "copy=True") if works else ""
+        call = "" if one is None or _obstacle(one, consumer) else call_of(consumer, instead, "copy=True")
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
-    obstacle = find_obstacle(rules.check, array, False, obj)
+    obstacle = _obstacle(array, consumer, False, obj)
     if not obstacle:
-        why = source.copied or rules.why_copied(array, obj)
+        why = source.copied or get_rules(consumer).why_copied(array, obj)
         return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, x))
-    copied = array if isinstance(array, NestedArray) else _type_of_copy(array)
-    why = find_obstacle(rules.check, copied, True, obj) or _obstacle_to_move(array)
+    why = _obstacle(array, consumer, True, obj) or _obstacle_to_move(array)
     if why:
         return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer, x))
     change = source.copied or obstacle
@@ -705,17 +706,13 @@ def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
     """Return the call for an array that a library of nested arrays also rejects as a copy."""
     array = source.array
     numbers = array if isinstance(array, USMArray) else _column_of(array).array
-    if numbers is not None:
-        check = partial(find_obstacle, get_rules(consumer).check)
-        is_rejected = check(_empty(numbers.dtype), True, None)  # else the library rejects the dimensions
-        cast = next((name for name in _casts(numbers.dtype) if not check(_empty(name), True, None)), "")
-        if cast and is_rejected:
-            return call_of(consumer, x, f"dtype={cast!r}")
-        if issubclass(type(obj), USMArray):
-            return ""
-    elif str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
+    if numbers is not None and _obstacle(_empty(numbers.dtype), consumer):  # else the library rejects the dimensions
+        call = _call_on_numbers(consumer, x, numbers, way="")
+        if call or issubclass(type(obj), USMArray):
+            return call
+    elif numbers is None and str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
         return call_of(consumer, f"arrayhub.as_arrow({x}).cast('float64')", "copy=True")
-    if consumer != "arrow" and not find_obstacle(get_rules("arrow").check, array, True, obj):
+    if consumer != "arrow" and not _obstacle(array, "arrow", True, obj):
         copied = source.copied or len(getattr(array, "chunks", "1")) > 1
         return call_of("arrow", x, "copy=True" if copied else "")
     return _call_without_library(obj, x)
@@ -781,7 +778,7 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
             why = find_obstacle(cast_times, like, True, "xarray")  # times without a unit
             if why:
                 return Verdict(consumer, CANNOT, why)
-            obstacle = find_obstacle(_ROWS["numpy"].check_export, array, False)
+            obstacle = _obstacle(array, "numpy", False)
             obstacle = obstacle or find_obstacle(cast_times, like, False, "xarray")
             copied, way = obstacle or copied, obstacle and _way_to_copy(array, consumer)
     return Verdict(consumer, COPY if copied else ZERO_COPY, copied, call_of(consumer, "x", way))

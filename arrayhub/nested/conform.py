@@ -1,6 +1,5 @@
 """Convert NestedArrays to the layout that a consumer expects: int64 offsets, string views, date32."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,9 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
-    check,
     check_names,
     cover_missing,
     field_facts,
-    is_on_host,
     make,
     nested_of,
     part,
@@ -29,7 +26,7 @@ from arrayhub.nested.array import (
 from arrayhub.nested.logical_types import decimal_type
 from arrayhub.nested.matrix import index_columns
 from arrayhub.nested.opaque import can_decode, decode, is_list_view, is_run_end
-from arrayhub.nested.to_device import child_nodes, identity, offsets_on_host, rebuild
+from arrayhub.nested.to_device import child_nodes, identity, in_rows, offsets_on_host, rebuild, trim, walk
 
 
 def change(x: NestedArray, dtype: Any, device: Any, built: bool = False) -> NestedArray:
@@ -66,8 +63,8 @@ def _cast(node: Any, dtype: np.dtype[Any], built: bool = False) -> Any:
     old = child_nodes(node)
     skipped = index_columns(node) if kind.fields else []
     names = node.field_names if kind.fields else [None] * len(old)
-    new = [part if name in skipped else _cast(part, dtype, built) for name, part in zip(names, old, strict=True)]
-    if all(part is same for part, same in zip(new, old, strict=True)):
+    new = [child if name in skipped else _cast(child, dtype, built) for name, child in zip(names, old, strict=True)]
+    if all(child is same for child, same in zip(new, old, strict=True)):
         return node
     parts = iter(new)
     return rebuild(node, lambda _: next(parts))
@@ -89,19 +86,15 @@ def _cast_error(type_: Any, dtype: np.dtype[Any]) -> TypeError:
 
 def with_wide_offsets(x: NestedArray) -> NestedArray:
     """Return lists with int64 offsets that start at 0, and only the referenced part of the content."""
-    offsets = offsets_on_host(x)
-    start, stop = int(offsets[0]), int(offsets[-1])
-    check(x if is_on_host(x.offsets) else make("list", len(x), offsets=asarray(offsets), content=x.content))
-    wide = x.offsets
-    if start != 0 or offsets.dtype != np.int64 or not wide.size:
-        wide = asarray(offsets.astype(np.int64) - start)
-        if x.offsets.device != CPU:
-            wide = wide.to_device(x.offsets.device)
-    return rebuild(x, lambda content: part(content, start, stop), offsets=wide)
+    rows = trim(x)
+    if x.offsets.dtype == np.int64 and x.offsets.size and offsets_on_host(part(x, 0, 0))[0] == 0:
+        return rebuild(rows, identity, offsets=x.offsets)
+    wide = asarray(as_numpy(rows.offsets).astype(np.int64))
+    return rebuild(rows, identity, offsets=wide if x.offsets.device == CPU else wide.to_device(x.offsets.device))
 
 
-def check_for_polars(node: Any) -> None:
-    """Check a node for `for_polars`, from its types.
+def check_for_polars(array: Any) -> None:
+    """Check an array for `for_polars`, from its types.
 
     Raises
     ------
@@ -109,24 +102,19 @@ def check_for_polars(node: Any) -> None:
         Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
         unions, intervals and some decimals.
     """
-    if not isinstance(node, NestedArray):
-        if node.dtype.type is np.void and node.dtype.itemsize == 0:  # polars panics
-            raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
-        _check_widths(node, node.shape[1:])
-        return
-    kind = kind_of(node)
-    if kind.opaque:
-        _check_opaque(node)
-    if kind.numbers:
-        check_for_polars(node.content[:0])
-        _check_widths(node, node.content.shape[1:])
-    if kind.fields:
-        check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
-    if kind.width:
-        _check_widths(node, (node.width,))
-    if kind.over_nodes:
-        for child in child_nodes(node):
-            check_for_polars(child)
+    for node in walk(array):
+        if not isinstance(node, NestedArray):
+            if node.dtype.type is np.void and node.dtype.itemsize == 0:  # polars panics
+                raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
+            _check_widths(node, node.shape[1:])
+            continue
+        kind = kind_of(node)
+        if kind.opaque:
+            _check_opaque(node)
+        if kind.fields:
+            check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
+        if kind.width:
+            _check_widths(node, (node.width,))
 
 
 def for_polars(node: Any) -> Any:
@@ -226,6 +214,4 @@ def _days(array: Any) -> NestedArray:
         )
     validity = None if valid.all() else bitmap_of(valid)
     node = make("flat", len(numbers), content=asarray(numbers.astype(np.int32)), meaning="tdD", validity=validity)
-    for axis in range(array.ndim - 1, 0, -1):
-        node = make("regular", math.prod(array.shape[:axis]), width=array.shape[axis], content=node)
-    return node
+    return in_rows(node, array.shape)

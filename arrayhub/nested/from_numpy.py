@@ -1,6 +1,5 @@
 """Import NumPy's structured arrays, strings and masked arrays. Numbers are shared, and strings are copied."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from arrayhub._core.copying import forbidden
 from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, cover_missing, from_string_dtype, make, nested_of, unwrap_flat
 from arrayhub.nested.from_python import characters, from_python
+from arrayhub.nested.to_device import in_rows
 
 
 def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
@@ -27,25 +27,18 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
         return _import_masked(array, copy)
     if array.dtype.kind == "O":
         forbidden(copy, "asnested", "Python objects do not have memory to view")
-        return _in_rows(from_python(array.ravel().tolist()), array.shape)
+        return in_rows(from_python(array.ravel().tolist()), array.shape)
     if array.dtype.names is not None and array.ndim == 1:
         return _records(array, copy)
     if array.dtype.kind == "T" and array.ndim == 1:
         return from_string_dtype(array)
     if array.dtype.kind in "SU" and array.ndim > 1:
-        return _in_rows(from_numpy(array.reshape(-1)), array.shape)
+        return in_rows(from_numpy(array.reshape(-1)), array.shape)
     if array.dtype.kind == "S" and array.ndim == 1:
         return characters("bytes", array.tolist())
     if array.dtype.kind == "U" and array.ndim == 1:
         return from_python(array.tolist()) if len(array) else characters("string", [])
     return nested_of(asarray(array))
-
-
-def _in_rows(node: NestedArray, shape: tuple[int, ...]) -> NestedArray:
-    """Give a one-dimensional node a shape. Dimensions after the first become regular nodes."""
-    for axis in range(len(shape) - 1, 0, -1):
-        node = make("regular", math.prod(shape[:axis]), width=shape[axis], content=unwrap_flat(node))
-    return node
 
 
 def _records(array: Any, copy: bool | None) -> NestedArray:
@@ -76,4 +69,4 @@ def _masked_rows(array: Any, copy: bool | None) -> NestedArray:
     """Import a multidimensional masked array as rows of equal lengths. Only a C-contiguous array is shared."""
     if not np.ma.getdata(array).flags.c_contiguous:
         forbidden(copy, "asnested", "a masked array of several dimensions that is not C-contiguous needs a copy")
-    return _in_rows(_import_masked(array.reshape(-1), copy), array.shape)
+    return in_rows(_import_masked(array.reshape(-1), copy), array.shape)

@@ -3,7 +3,7 @@
 import datetime
 import decimal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -93,7 +93,7 @@ def _with_ndarrays(values: Sequence[Any]) -> list[Any]:
 
 
 def _several_kinds(present: Any) -> TypeError:
-    odd = next(_of_another_type(present), None)
+    odd = next((value for value in present if type(value) is not type(present[0])), None)
     found = f"{show(present[0])} is of type {type(present[0]).__name__}"
     if odd is not None:
         found = f"{show(odd)} among elements such as {show(present[0])}"
@@ -107,13 +107,6 @@ def _several_kinds(present: Any) -> TypeError:
     )
 
 
-def _of_another_type(values: Any) -> Iterator[Any]:
-    """Yield the values whose type differs from the type of the first value."""
-    for value in values:
-        if type(value) is not type(values[0]):
-            yield value
-
-
 def _without_marks(values: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
     """Replace ``pandas.NA`` and ``pandas.NaT`` by None, and return the values and the set of their types.
 
@@ -124,14 +117,9 @@ def _without_marks(values: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
     marks = [getattr(pandas, "NA", None), getattr(pandas, "NaT", None)]
     if pandas is None or types.isdisjoint(map(type, marks)) or marks == [None, None]:
         return values, types
-    values = list(_without(values, set(map(id, marks))))
+    addresses = set(map(id, marks))
+    values = [None if id(value) in addresses else value for value in values]
     return values, set(map(type, values))
-
-
-def _without(values: Sequence[Any], addresses: set[int]) -> Iterator[Any]:
-    """Yield the values, with None for objects whose id is in `addresses`."""
-    for value in values:
-        yield None if id(value) in addresses else value
 
 
 def _bits(mask: Any) -> Any:
@@ -321,18 +309,9 @@ def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     names = tuple(dict.fromkeys(chain.from_iterable(present)))
     if not all(isinstance(name, str) for name in names):
         raise TypeRefusal("asnested", f"the dict keys are {show(names)}; accepted: keys of type str")
-    columns = tuple(map(unwrap_flat, _columns(values, names, level)))
-    return make("record", len(values), parts=columns, names=names, validity=_bits(mask))
-
-
-def _columns(rows: Any, names: tuple[str, ...], level: int) -> Iterator[NestedArray]:
-    for name in names:
-        yield from_python(list(_column(rows, name)), level + 1)
-
-
-def _column(rows: Any, name: str) -> Iterator[Any]:
-    for row in rows:
-        yield None if row is None else row.get(name)
+    columns = ([None if row is None else row.get(name) for row in values] for name in names)
+    parts = tuple(unwrap_flat(from_python(column, level + 1)) for column in columns)
+    return make("record", len(values), parts=parts, names=names, validity=_bits(mask))
 
 
 _COLUMNS = (

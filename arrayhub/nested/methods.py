@@ -8,7 +8,7 @@ from arrayhub.nested.asnested import asnested, change_imported, dense_copy, impo
 from arrayhub.nested.asnested import nested_or_none as import_or_none
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change
-from arrayhub.nested.explain import find_faults, lines_of, view_of
+from arrayhub.nested.describe import find_faults, lines_of, picture_of, view_of
 from arrayhub.nested.export.arrow import chunks_to_arrow
 from arrayhub.nested.export.dense import export, for_array_method
 from arrayhub.nested.matrix import from_record
@@ -19,10 +19,8 @@ from arrayhub.nested.missing import (
     is_null,
     replace_missing,
     resolve_missing,
-    with_value,
 )
 from arrayhub.nested.pickling import deep_copy, nbytes, reduce
-from arrayhub.nested.picture import picture_of
 from arrayhub.nested.to_device import to_device, to_host
 from arrayhub.nested.types import nested_type
 
@@ -55,5 +53,4 @@ __all__ = [
     "to_device",
     "to_host",
     "view_of",
-    "with_value",
 ]

@@ -26,6 +26,7 @@ from arrayhub.nested.array import (
     nested_of,
     part,
     rename_column,
+    unpack_validity,
     unwrap_flat,
     valid_mask,
     with_offsets,
@@ -38,6 +39,7 @@ _REFUSALS = {
     "+u": ("the elements have several types; use x.children, which have one type each", "x.to_list()"),
     "ti": ("NumPy does not have Arrow's intervals", "x.to_list()"),
 }
+LIST_VIEWS = "list views are converted to lists"  # why an export copies
 
 
 def is_null_type(node: NestedArray) -> bool:
@@ -170,7 +172,7 @@ def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
         return node
     if is_run_end(node):
         return cover_missing(decode(node, "NestedArray"), validity, bit)
-    valid = np.unpackbits(as_numpy(validity.to_host()), bitorder="little")[bit : bit + len(node)].astype(bool)
+    valid = unpack_validity(validity, bit, len(node))
     indices = make("flat", len(node), content=asarray(np.arange(len(node))), validity=bitmap_of(valid))
     union, places = (to_pyarrow(part, "NestedArray") for part in (node.to_host(), indices))
     return nested_of(from_arrow(union.take(places)))

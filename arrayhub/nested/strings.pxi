@@ -6,6 +6,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from arrayhub._core.descriptor cimport Descriptor
@@ -64,118 +65,53 @@ def from_string_dtype(array):
     cdef Py_ssize_t n = cnp.PyArray_DIM(<cnp.ndarray> array, 0)
     dtype = array.dtype      # keeps the allocator alive
     valid = np.ones(n, bool) if hasattr(dtype, "na_object") else None
-    offsets = np.empty(n + 1, np.int32)
-    characters = load_strings(array, offsets, valid)
-    if characters is None:
-        offsets = np.empty(n + 1, np.int64)
-        characters = load_strings(array, offsets, valid)
-    return make("string", n, offsets=asarray(offsets), content=asarray(characters),
-                validity=None if valid is None or valid.all() else bitmap_of(valid))
-
-
-cdef enum:
-    BLOCK = 1024
-
-
-# A part of a StringDType array, and the memory to write its characters and offsets to.
-cdef struct Block:
-    PyArray_StringDTypeObject* descr
-    const char* data
-    Py_ssize_t step                  # distance between adjacent strings, in bytes
-    uint8_t* valid                   # set to 0 for missing elements; NULL without an na_object
-    char* ends                       # offset of the block's first string; NULL if offsets are not needed
-    bint wide                        # whether the offsets are int64
-    char* characters                 # buffer for the characters of all blocks
-    Py_ssize_t capacity              # of `characters`, in bytes
-
-
-cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noexcept nogil:
-    """Write the characters of `count` strings from offset `total` on. Return the end offset, or -1 if NumPy fails.
-
-    Strings that exceed the capacity are not copied, but the end offset includes them.
-    """
-    cdef npy_string_allocator* allocator = NpyString_acquire_allocator(block.descr)
-    cdef Py_ssize_t k
-    cdef npy_static_string text
-    cdef int status = 0
-    for k in range(count):
-        status = NpyString_load(allocator, <npy_packed_static_string*> (block.data + k * block.step), &text)
-        if status < 0:
-            total = -1
-            break
-        if block.valid != NULL:
-            block.valid[k] = status == 0
-        if status == 0:
-            if total + <Py_ssize_t> text.size <= block.capacity:
-                memcpy(block.characters + total, text.buf, text.size)
-            total += text.size
-        if block.ends == NULL:
-            continue
-        if block.wide:
-            (<int64_t*> block.ends)[k + 1] = total
-        else:
-            (<int32_t*> block.ends)[k + 1] = <int32_t> total
-    NpyString_release_allocator(allocator)
-    return total
+    ends = np.zeros(n + 1, np.int64)
+    characters = load_strings(array, ends, valid)
+    return make("string", n, offsets=asarray(ends.astype(np.int32) if ends[n] <= LARGEST else ends),
+                content=asarray(characters), validity=None if valid is None or valid.all() else bitmap_of(valid))
 
 
 cdef cnp.ndarray load_strings(cnp.ndarray source, cnp.ndarray offsets, object valid):
-    """Return the characters of all strings, and fill in `offsets` and `valid`. Return None if int32 offsets would overflow.
+    """Return the characters of all strings, and fill in `offsets` (int64) and `valid`.
 
-    NumPy's string allocator is locked while a block is loaded, so other threads cannot write to the array. The lock is
-    released before this function waits for the GIL. If a block exceeds the capacity of the buffer, the buffer is enlarged
-    and the block is loaded again.
+    NumPy's string allocator is locked meanwhile, so other threads cannot write to the array. The lock is released before
+    this function waits for the GIL, because the thread that holds the GIL may wait for the lock.
     """
-    cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), done = 0, total = 0, count, end, width = cnp.PyArray_ITEMSIZE(offsets)
-    cdef Block block
-    memset(&block, 0, sizeof(Block))
-    block.descr = <PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(source)
-    block.wide = width == 8
-    cdef cnp.ndarray characters = np.empty(estimate_size(source, &block), np.uint8)
-    block.step = cnp.PyArray_STRIDE(source, 0)
-    offsets[0] = 0
-    while done < n:
-        count = min(n - done, BLOCK)
-        block.data = <const char*> cnp.PyArray_DATA(source) + done * block.step
-        block.valid = NULL if valid is None else <uint8_t*> cnp.PyArray_DATA(<cnp.ndarray> valid) + done
-        block.ends = <char*> cnp.PyArray_DATA(offsets) + done * width
-        block.characters = <char*> cnp.PyArray_DATA(characters)
-        block.capacity = cnp.PyArray_DIM(characters, 0)
-        with nogil:
-            end = load_block(&block, count, total)
-        check_loaded(end)
-        if end > LARGEST and not block.wide:
-            return None
-        if end > block.capacity:
-            characters = longer(characters, total, 2 * end + 2 * (end // (done + count)) * (n - done - count))
-            continue
-        total = end
-        done += count
-    return characters[:total]
-
-
-cdef int check_loaded(Py_ssize_t end) except -1:
-    if end < 0:
-        raise MemoryError("asnested: NumPy could not load a string")
-    return 0
-
-
-cdef Py_ssize_t estimate_size(cnp.ndarray source, Block* block) except -1:
-    """Estimate the total size of the characters in bytes, with a margin, from a sample of at most BLOCK strings."""
-    cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), each = (n + BLOCK - 1) // BLOCK, seen
-    if n == 0:
-        return 0
-    block.data = <const char*> cnp.PyArray_DATA(source)
-    block.step = cnp.PyArray_STRIDE(source, 0) * each
-    seen = load_block(block, n // each, 0)
-    check_loaded(seen)
-    return seen if each == 1 else seen * (each + 1) + seen * each // 16
-
-
-cdef cnp.ndarray longer(cnp.ndarray characters, Py_ssize_t total, Py_ssize_t capacity):
-    cdef cnp.ndarray more = np.empty(capacity, np.uint8)
-    memcpy(cnp.PyArray_DATA(more), cnp.PyArray_DATA(characters), total)
-    return more
+    cdef Py_ssize_t k, n = cnp.PyArray_DIM(source, 0), step = cnp.PyArray_STRIDE(source, 0), total = 0, capacity = 16 * n
+    cdef PyArray_StringDTypeObject* descr = <PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(source)
+    cdef const char* data = <const char*> cnp.PyArray_DATA(source)
+    cdef int64_t* ends = <int64_t*> cnp.PyArray_DATA(offsets)
+    cdef uint8_t* present = NULL if valid is None else <uint8_t*> cnp.PyArray_DATA(<cnp.ndarray> valid)
+    cdef char* characters = <char*> malloc(capacity + 1)
+    cdef char* larger = characters
+    cdef npy_string_allocator* allocator
+    cdef npy_static_string text
+    cdef int status = 0
+    with nogil:
+        allocator = NpyString_acquire_allocator(descr)
+        for k in range(n):
+            status = NpyString_load(allocator, <npy_packed_static_string*> (data + k * step), &text)
+            if status == 0 and total + <Py_ssize_t> text.size > capacity and larger != NULL:
+                capacity = 2 * capacity + text.size
+                larger = <char*> realloc(characters, capacity)
+                characters = larger if larger != NULL else characters
+            if status < 0 or larger == NULL:
+                break
+            if status == 0:
+                memcpy(characters + total, text.buf, text.size)
+                total += text.size
+            elif present != NULL:
+                present[k] = False
+            ends[k + 1] = total
+        NpyString_release_allocator(allocator)
+    try:
+        if status < 0 or larger == NULL:
+            raise MemoryError("asnested: NumPy could not load a string, or there is not enough memory to copy it")
+        copied = np.empty(total, np.uint8)
+        memcpy(cnp.PyArray_DATA(<cnp.ndarray> copied), characters, total)
+        return copied
+    finally:
+        free(characters)
 
 
 def to_string_dtype(Tree t):

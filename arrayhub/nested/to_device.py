@@ -4,12 +4,14 @@ Only elements that the array references are copied. For a slice, the content of 
 The children of opaque nodes, such as the values of runs, are copied in full.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
@@ -21,6 +23,8 @@ from arrayhub.nested.array import (
     is_on_host,
     make,
     part,
+    unwrap_flat,
+    valid_mask,
     with_offsets,
 )
 from arrayhub.runtimes.sycl import named_queue
@@ -39,6 +43,17 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
     return to_host(x) if target == CPU else move_arrays(x, lambda array: array.to_device(device))
 
 
+def device_error(x: Any, library: str) -> Refusal:
+    return Refusal(library, f"the memory is on {x.device}, which {library} cannot read", call="x.to_host()")
+
+
+def on_host(x: Any, library: str) -> Any:
+    """Return `x`, or raise Refusal if the host cannot read its memory."""
+    if not is_on_host(x):
+        raise device_error(x, library)
+    return x
+
+
 def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
     """Return a new node with `change` applied to the content of `node`, or to each of its children or chunks.
 
@@ -54,12 +69,26 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
     return make(node.kind, len(node), **(facts | others))
 
 
+def in_rows(node: NestedArray, shape: tuple[int, ...]) -> NestedArray:
+    """Give a one-dimensional node a shape. Dimensions after the first become regular nodes."""
+    for axis in range(len(shape) - 1, 0, -1):
+        node = make("regular", math.prod(shape[:axis]), width=shape[axis], content=unwrap_flat(node))
+    return node
+
+
 def child_nodes(node: NestedArray) -> tuple[Any, ...]:
     """Return the chunks, fields, children or content of a node. Each is a USMArray or a NestedArray."""
     kind = kind_of(node)
     if kind.chunks or kind.named:
         return node.chunks if kind.chunks else node.children
     return (node.content,)
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Yield a node and all nodes and arrays below that contain its elements."""
+    yield node
+    for child in child_nodes(node) if isinstance(node, NestedArray) else ():
+        yield from walk(child)
 
 
 def identity(content: Any) -> Any:
@@ -83,8 +112,7 @@ def move_arrays(
     if not kind.chunks:
         validity, bit = node.validity, node.validity_offset
         if validity is not None and bit and not kind.packed:  # start the bitmap at a byte boundary
-            bits = np.unpackbits(_numbers(validity), bitorder="little")[bit : bit + len(node)]
-            validity, bit = bitmap_of(bits), 0
+            validity, bit = bitmap_of(valid_mask(node)), 0
         others = {"validity": validity if validity is None else move(validity), "bit": bit}
     if kind.ends:
         others |= _moved_rows(node, move, views)
@@ -96,23 +124,24 @@ def move_arrays(
     return rebuild(node, lambda part: move_arrays(part, move, views), **others)
 
 
-def _numbers(array: Any) -> Any:
-    return as_numpy(array.to_host())
-
-
 def offsets_on_host(node: NestedArray) -> Any:
     """Return the offsets of a node as an ndarray. If the array of offsets is empty, return a single 0."""
-    offsets = _numbers(node.offsets)
+    offsets = as_numpy(node.offsets.to_host())
     return offsets if len(offsets) else np.zeros(1, offsets.dtype)
 
 
 def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    """Move the content from the first to the last row, and the offsets, which are shifted to start at 0."""
+    node = trim(node)
+    return {"offsets": move(node.offsets), "content": move_arrays(node.content, move, views)}
+
+
+def trim(node: NestedArray) -> NestedArray:
+    """Return validated lists or strings with offsets on the host from 0 on, and the referenced part of the content."""
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
-    if kind_of(node).characters and content.size < stop:  # an import from a device does not know the size; see `sized`
+    if kind_of(node).characters and content.size < stop:  # an import from a device does not know the size
         content = extend_array(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)
-    return {"offsets": move(asarray(from_zero)), "content": move_arrays(part(content, start, stop), move, views)}
+    return rebuild(node, lambda _: part(content, start, stop), offsets=asarray(from_zero))

@@ -4,7 +4,7 @@
 or extension types.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from arrayhub._core.tree import kind_of, per_kind
@@ -14,53 +14,61 @@ from arrayhub.inspection.datashape import (
     Element,
     Record,
     Type,
-    is_option,
     make_option,
     spell_name,
     spell_zone,
     type_of,
 )
-from arrayhub.nested.array import NestedArray
+from arrayhub.nested.array import NestedArray, nested_of
 from arrayhub.nested.logical_types import decimal_type
+from arrayhub.nested.to_device import child_nodes
 
 
 def nested_type(x: NestedArray) -> Type:
     """Return the type of an array."""
-    return Dimension(len(x), _element(x))
+    return Dimension(len(x), _element([x]))
 
 
-def _element(node: Any) -> Type:
-    """Return the type of one element of a node."""
-    if not isinstance(node, NestedArray):
-        array_type = type_of(node)
-        return array_type.inner if isinstance(array_type, Dimension) else array_type
-    inner = _INNER[node.kind](node)
-    if kind_of(node).chunks:
-        return inner
-    if node.extension is not None and node.extension[0] not in _CONVERTED:
-        inner = Element("extension", (spell_name(node.extension[0]), inner))
-    return inner if node.validity is None or _none_missing(node) else make_option(inner)
+def _element(parts: Iterable[Any]) -> Type:
+    """Return the type of one element of nodes of one type. It is an option if an element of any node may be missing."""
+    chunks = [chunk for part in parts for chunk in nested_of(part).chunks]
+    # A chunk without missing rows can store fixed-length rows as an array of several dimensions.
+    first = next((chunk for chunk in chunks if kind_of(chunk).width), chunks[0])
+    nodes = [node for node in chunks if node.kind == first.kind and len(child_nodes(node)) == len(child_nodes(first))]
+    inner = _INNER[first.kind](nodes)
+    if first.extension is not None and first.extension[0] not in _CONVERTED:
+        inner = Element("extension", (spell_name(first.extension[0]), inner))
+    return inner if all(node.validity is None or _none_missing(node) for node in chunks) else make_option(inner)
+
+
+def _children(nodes: Sequence[NestedArray]) -> list[Type]:
+    """Return the types of the children of nodes of one type."""
+    return list(map(_element, zip(*map(child_nodes, nodes), strict=True)))
 
 
 _CONVERTED = ("arrow.bool8", "arrow.fixed_shape_tensor")  # imported as booleans and as a dense array
 
 
-def _number(node: NestedArray) -> Type:
-    """Return the type of a flat node: its logical type, or the type of its numbers."""
-    return _element(node.content) if node.meaning is None else _logical(node.meaning)
+def _number(nodes: Sequence[NestedArray]) -> Type:
+    """Return the type of flat nodes: their logical type, or the type of their numbers."""
+    first = nodes[0]
+    if first.meaning is not None:
+        return _logical(first.meaning)
+    array_type = type_of(first.content)
+    return array_type.inner if isinstance(array_type, Dimension) else array_type
 
 
-def _opaque(node: NestedArray) -> Type:
-    """Return the type of an opaque node."""
-    meaning = str(node.meaning)
+def _opaque(nodes: Sequence[NestedArray]) -> Type:
+    """Return the type of opaque nodes."""
+    meaning = str(nodes[0].meaning)
     if meaning == "n":
         return Element("null")
     if meaning == "+r":
-        return Element("run_end", (_element(node.children[1]),))
+        return Element("run_end", (_children(nodes)[1],))
     if meaning[:2] == "+u":
-        return Element("union", tuple(map(_element, node.children)))
+        return Element("union", tuple(_children(nodes)))
     if meaning[:2] == "+v":
-        return Dimension(VAR, _element(node.children[0]))
+        return Dimension(VAR, _children(nodes)[0])
     if meaning[:2] == "ti":
         return Element("interval", (_INTERVALS[meaning],))
     name, precision, scale = decimal_type(meaning)
@@ -89,46 +97,17 @@ def _none_missing(node: NestedArray) -> bool:
         return False
 
 
-def _merge_types(types: list[Type]) -> Type:
-    """Return the common element type of chunks. It is an option if the type of any chunk is an option."""
-    first = types[0]
-    if len(types) == 1:
-        return first
-    if any(map(is_option, types)):
-        required = _distinct(one.inner if is_option(one) else one for one in types)  # type: ignore[attr-defined]
-        return make_option(_merge_types(required))
-    if len({getattr(one, "name", type(one)) for one in types}) > 1:
-        return first
-    if isinstance(first, Dimension):
-        return Dimension(first.length, _merge_types(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
-    if isinstance(first, Record):
-        columns = zip(*(one.fields for one in types), strict=True)  # type: ignore[attr-defined]
-        return Record(
-            tuple((column[0][0], _merge_types(_distinct(inner for _, inner in column))) for column in columns)
-        )
-    if isinstance(first, Element) and first.name in ("extension", "categorical"):
-        inner = _merge_types(_distinct(one.inner for one in types))  # type: ignore[attr-defined]
-        return Element(first.name, (*first.arguments[:-1], inner))
-    return first
-
-
-def _distinct(types: Iterable[Type]) -> list[Type]:
-    return list(dict.fromkeys(types))
-
-
-_INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
+_INNER: dict[str, Callable[[Sequence[NestedArray]], Type]] = per_kind(
     flat=_number,
-    bits=lambda node: Element("bool"),
-    list=lambda node: Dimension(VAR, _element(node.content)),
-    regular=lambda node: Dimension(node.width, _element(node.content)),
-    string=lambda node: Element("string"),
-    bytes=lambda node: Element("bytes"),
-    string_view=lambda node: Element("string"),
-    bytes_view=lambda node: Element("bytes"),
-    record=lambda node: Record(
-        tuple((name, _element(field)) for name, field in zip(node.field_names, node.children, strict=True))
-    ),
-    categorical=lambda node: Element("categorical", (_element(node.content),)),
-    chunked=lambda node: _merge_types(list(dict.fromkeys(map(_element, node.chunks)))),
+    bits=lambda nodes: Element("bool"),
+    list=lambda nodes: Dimension(VAR, _children(nodes)[0]),
+    regular=lambda nodes: Dimension(nodes[0].width, _children(nodes)[0]),
+    string=lambda nodes: Element("string"),
+    bytes=lambda nodes: Element("bytes"),
+    string_view=lambda nodes: Element("string"),
+    bytes_view=lambda nodes: Element("bytes"),
+    record=lambda nodes: Record(tuple(zip(nodes[0].field_names, _children(nodes), strict=True))),
+    categorical=lambda nodes: Element("categorical", (_children(nodes)[0],)),
+    chunked=lambda nodes: _element(nodes),
     opaque=_opaque,
 )

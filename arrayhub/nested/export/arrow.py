@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from arrayhub._core.copying import Copy
+from arrayhub._core.descriptor import empty_like
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import check_node, emit_with_extensions, packs_booleans
 from arrayhub.nested.array import NestedArray, export, host_capsules, is_on_host, need_arrow
 from arrayhub.nested.conform import is_days, with_days, with_seconds
-from arrayhub.nested.export.shared import device_error, fresh
+from arrayhub.nested.to_device import device_error
+from arrayhub.runtimes.host import is_packed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,7 +141,12 @@ def check(array: Any, copied: bool, obj: Any) -> None:
     if isinstance(array, NestedArray):
         check_node(with_seconds(array) if copied else array, copied)
     elif not (copied and is_days(array)):
-        need_arrow(fresh(array) if copied else array)
+        need_arrow(_type_of_copy(array) if copied else array)
+
+
+def _type_of_copy(array: Any) -> Any:
+    """Return an empty array of the type that a copy of a dense array has."""
+    return array if is_packed(array) or not array.ndim or not len(array) else empty_like(array[:0])
 
 
 def why_copied(array: Any, obj: Any, extension: bool = False) -> str:

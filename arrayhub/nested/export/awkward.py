@@ -26,12 +26,11 @@ from arrayhub.nested.array import (
     with_offsets,
 )
 from arrayhub.nested.array import check as check_offsets
-from arrayhub.nested.concatenate import content_of_rows
-from arrayhub.nested.export.shared import on_host, single_chunk
+from arrayhub.nested.concatenate import content_of_rows, single_chunk
 from arrayhub.nested.from_awkward import CHARACTERS
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
 from arrayhub.nested.opaque import decode, is_null_type, is_run_end
-from arrayhub.nested.to_device import child_nodes, offsets_on_host
+from arrayhub.nested.to_device import offsets_on_host, on_host, walk
 
 if TYPE_CHECKING:
     import awkward as ak
@@ -98,7 +97,8 @@ def check(array: Any, copied: bool, obj: Any) -> None:
         on_host(array, "awkward")
         if isinstance(array, NestedArray) and kind_of(array).chunks:
             single_chunk(array, False, "awkward", obj)
-    _check_node(array, copied)
+    for node in walk(array):
+        _check_node(node, copied)
 
 
 def _check_node(node: Any, copied: bool) -> None:
@@ -112,42 +112,43 @@ def _check_node(node: Any, copied: bool) -> None:
             raise _dtype_error(dtype)
         return
     kind = kind_of(node)
-    if kind.numbers and node.meaning not in (None, "tdm", "tdD"):
+    if (kind.numbers and node.meaning not in (None, "tdm", "tdD")) or (
+        kind.opaque and str(node.meaning)[:2] in ("d:", "ti")
+    ):
         raise _meaning_error(node)
     if kind.fields:
         check_names(node, "awkward", error=Refusal)  # awkward accepts equal names, but its to_list loses fields
-    if kind.opaque and str(node.meaning)[:2] in ("d:", "ti"):
-        raise _meaning_error(node)
     if _is_union(node) and len(node.children) < 2:  # awkward requires two children
         raise Refusal("awkward", f"a union of {len(node.children)} types is not supported", "two or more")
-    if kind.over_nodes or kind.numbers:
-        for child in child_nodes(node):
-            _check_node(child, copied)
 
 
 def why_copied(array: Any, obj: Any) -> str:
     """Return why `as_awkward` copies a part of `array` without ``copy=True``, or "" if it does not."""
-    if not isinstance(array, NestedArray):
+    return next(filter(None, map(_why_node_is_copied, walk(array))), "")
+
+
+def _why_node_is_copied(node: Any) -> str:
+    """Return why `as_awkward` copies the arrays of a node, or "" if it shares them."""
+    if not isinstance(node, NestedArray):
         return ""
-    kind = kind_of(array)
-    why = ""
-    if kind.numbers and array.meaning == "tdD":
-        why = _DAYS
-    elif kind.packed:
-        why = _BITS
-    elif kind.views:
-        why = _VIEWS
-    elif is_run_end(array):
-        return _RUNS
-    elif kind.indices and array.indices.dtype != np.int64:
-        why = f"the indices of categories are converted from {array.indices.dtype} to int64"
-    elif kind.indices and array.validity is not None and array.null_count:
-        why = _MISSING
-    elif _is_union(array) and _codes(array) != list(range(len(array.children))):
-        why = f"the type codes {_codes(array)} are converted to the positions of the children"
-    elif _is_union(array) and len({_merged_as(child) for child in array.children}) < len(array.children):
-        why = _MERGED
-    return why or next(filter(None, (why_copied(child, obj) for child in child_nodes(array))), "")
+    kind = kind_of(node)
+    if kind.numbers and node.meaning == "tdD":
+        return "Arrow's dates of 4 bytes are converted to NumPy's dates of 8 bytes"
+    if kind.packed:
+        return "packed booleans are converted to one byte each"
+    if kind.views:
+        return "string views are converted to strings with offsets"
+    if is_run_end(node):
+        return "the value of each run is repeated for its elements"
+    if kind.indices and node.indices.dtype != np.int64:
+        return f"the indices of categories are converted from {node.indices.dtype} to int64"
+    if kind.indices and node.null_count:
+        return "the indices of missing categories are replaced by -1"
+    if _is_union(node) and _codes(node) != list(range(len(node.children))):
+        return f"the type codes {_codes(node)} are converted to the positions of the children"
+    if _is_union(node) and len({_merged_as(child) for child in node.children}) < len(node.children):
+        return "awkward merges children of a union whose types have a common type"
+    return ""
 
 
 def _is_union(node: NestedArray) -> bool:
@@ -168,14 +169,6 @@ def _merged_as(node: Any) -> str:
     if kind.packed or kind.numbers:
         return "numbers" if node.meaning is None else node.meaning
     return "text" if kind.utf8 else "bytes" if kind.characters else "lists" if kind.lists else node.kind
-
-
-_DAYS = "Arrow's dates of 4 bytes are converted to NumPy's dates of 8 bytes"
-_BITS = "packed booleans are converted to one byte each"
-_VIEWS = "string views are converted to strings with offsets"
-_RUNS = "the value of each run is repeated for its elements"
-_MISSING = "the indices of missing categories are replaced by -1"
-_MERGED = "awkward merges children of a union whose types have a common type"
 
 
 def _dtype_error(dtype: np.dtype[Any]) -> Refusal:

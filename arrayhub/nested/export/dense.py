@@ -17,8 +17,8 @@ from arrayhub.nested.array import (
     to_string_dtype,
 )
 from arrayhub.nested.asnested import has_variable_length
+from arrayhub.nested.concatenate import copied_chunk, single_chunk
 from arrayhub.nested.conform import with_byte_booleans
-from arrayhub.nested.export.shared import copied_chunk, single_chunk
 from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.opaque import decode, is_list_view, is_run_end
 

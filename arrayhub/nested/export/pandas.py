@@ -15,18 +15,15 @@ from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import are_complete_records, is_matrix_of_objects, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
-from arrayhub.convert.functions import asarray
 from arrayhub.convert.target import is_dense
 from arrayhub.libraries.numpy import check as check_numpy
 from arrayhub.libraries.xarray import cast_times
-from arrayhub.nested.array import NestedArray, export, part, unwrap_flat, with_offsets
-from arrayhub.nested.array import check as check_offsets
+from arrayhub.nested.array import NestedArray, export, unwrap_flat, with_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
-from arrayhub.nested.export.shared import LIST_VIEWS, on_host
-from arrayhub.nested.opaque import decode, is_list_view
-from arrayhub.nested.to_device import child_nodes, offsets_on_host, rebuild
+from arrayhub.nested.opaque import LIST_VIEWS, decode, is_list_view
+from arrayhub.nested.to_device import on_host, rebuild, trim, walk
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,24 +178,18 @@ def for_pandas(node: Any) -> Any:
         return with_offsets(node)
     if is_list_view(node):
         return for_pandas(decode(node, "pandas"))
-    if kind.ends:
-        check_offsets(node)
-        offsets = offsets_on_host(node)
-        start, stop = int(offsets[0]), int(offsets[-1])
-        shifted = asarray(offsets - offsets.dtype.type(start))
-        return rebuild(node, lambda content: for_pandas(part(content, start, stop)), offsets=shifted)
+    node = trim(node) if kind.ends else node
     return rebuild(node, for_pandas)
 
 
 def _why_views_are_copied(array: Any) -> str:
     """Return why `as_pandas` copies string views or list views at any depth of `array`, or "" if it does not."""
-    if not isinstance(array, NestedArray):
-        return ""
-    if kind_of(array).views:
-        return "string views are copied, because most functions of pandas do not support string views"
-    if kind_of(array).opaque and is_list_view(array):
-        return LIST_VIEWS
-    return next(filter(None, map(_why_views_are_copied, child_nodes(array))), "")
+    for node in walk(array):
+        if isinstance(node, NestedArray) and kind_of(node).views:
+            return "string views are copied, because most functions of pandas do not support string views"
+        if isinstance(node, NestedArray) and is_list_view(node):
+            return LIST_VIEWS
+    return ""
 
 
 def check(array: Any, copied: bool, obj: Any) -> None:

@@ -1,7 +1,6 @@
 """Export to polars: `as_polars`."""
 
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +14,8 @@ from arrayhub.nested.array import NestedArray, export, need_arrow, nested_of
 from arrayhub.nested.asnested import name_of
 from arrayhub.nested.conform import check_for_polars, for_polars, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
-from arrayhub.nested.export.shared import LIST_VIEWS, on_host
-from arrayhub.nested.opaque import is_list_view, is_run_end
-from arrayhub.nested.to_device import child_nodes
+from arrayhub.nested.opaque import LIST_VIEWS, is_list_view, is_run_end
+from arrayhub.nested.to_device import on_host, walk
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,19 +117,17 @@ def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
     return series.cast(polars.Enum(categories))
 
 
-def _why_values_are_copied(array: Any) -> str:
-    """Return why `as_polars` copies values at any depth of `array`, or "" if it shares the values."""
-    if not isinstance(array, NestedArray):
-        return _SECONDS if array.dtype.kind in "mM" and np.datetime_data(array.dtype) == ("s", 1) else ""
-    if array.meaning is not None and array.meaning.startswith("tt") and array.meaning != "ttn":
+def _why_values_are_copied(node: Any) -> str:
+    """Return why `as_polars` copies the values of a node, or "" if it shares them."""
+    if not isinstance(node, NestedArray):
+        return _SECONDS if node.dtype.kind in "mM" and np.datetime_data(node.dtype) == ("s", 1) else ""
+    if node.meaning is not None and node.meaning.startswith("tt") and node.meaning != "ttn":
         return "polars has times of day only in nanoseconds, and converts other times of day"
-    if is_run_end(array):
+    if is_run_end(node):
         return "the value of each run is repeated for its elements"
-    if kind_of(array).indices and not kind_of(nested_of(array.content)).characters:
+    if kind_of(node).indices and not kind_of(nested_of(node.content)).characters:
         return "polars has categories of strings only, and replaces each index by its value"
-    if is_list_view(array):
-        return LIST_VIEWS
-    return next(filter(None, map(_why_values_are_copied, child_nodes(array))), "")
+    return LIST_VIEWS if is_list_view(node) else ""
 
 
 _SECONDS = "polars does not have times in seconds, and converts them to milliseconds"
@@ -144,22 +140,12 @@ def check(array: Any, copied: bool, obj: Any) -> None:
     check_arrow(array, copied, obj)
     check_for_polars(array)
     polars: Any = sys.modules.get("polars")
-    for zone in set(_zones(array)) if polars is not None else ():
+    meanings = {str(node.meaning) for node in walk(array) if isinstance(node, NestedArray)}
+    for zone in {text[4:] for text in meanings if text.startswith("ts")} - {""} if polars is not None else ():
         try:
             polars.Series([], dtype=polars.Datetime("us", zone))
         except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
             raise _rejection(error) from error
-
-
-def _zones(node: Any) -> Iterator[str]:
-    """Yield the time zones of the times at any depth of a node."""
-    if not isinstance(node, NestedArray):
-        return
-    meaning = str(node.meaning)
-    if meaning.startswith("ts") and meaning[4:]:
-        yield meaning[4:]
-    for child in child_nodes(node):
-        yield from _zones(child)
 
 
 def _rejection(error: BaseException) -> Refusal:
@@ -168,4 +154,6 @@ def _rejection(error: BaseException) -> Refusal:
 
 def why_copied(array: Any, obj: Any) -> str:
     """Return why `as_polars` copies `array` without ``copy=True``, or "" if it does not."""
-    return PACKED_BOOLEANS if packs_booleans(array) else _why_values_are_copied(array)
+    return (
+        PACKED_BOOLEANS if packs_booleans(array) else next(filter(None, map(_why_values_are_copied, walk(array))), "")
+    )
