@@ -58,7 +58,7 @@ def _import_masked(array: Any, copy: bool | None) -> NestedArray:
         return _masked_rows(array, copy)
     mask = np.ma.getmaskarray(array)
     if array.dtype.kind == "O":
-        return from_numpy(np.where(mask, None, np.ma.getdata(array)), copy)
+        return from_numpy(np.where(mask, np.array(None), np.ma.getdata(array)), copy)
     validity = None if not mask.any() else bitmap_of(~mask)
     if array.dtype.kind in "STU":
         return cover_missing(from_numpy(array.filled("")), validity, 0)
