@@ -267,9 +267,8 @@ def test_errors_for_nested_objects_name_the_path_to_the_cause():
 
 
 def test_list_of_unreadable_objects_is_not_reported_as_ragged():
-    x = [torch.ones(2, dtype=torch.bfloat16)]
-    assert "equal lengths" not in refusal(x) and "one by one" in refusal(x)
-    assert ah.asarray(x[0]).shape == (2,)
+    x = [torch.empty(2, device="meta")]
+    assert "equal lengths" not in refusal(x) and "without memory" in refusal(x)
     assert "accepted: rows of equal lengths. Call arrayhub.asnested(x)" in refusal([[1.0], [1.0, 2.0]])
 
 
