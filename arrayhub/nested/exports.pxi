@@ -13,22 +13,23 @@ from arrayhub.convert.names import sparse_library
 from arrayhub.libraries.numpy import VALUES
 
 
-def export(str call not None, library not None, emit not None, obj, copy, dtype, device, missing, tuple own=()):
-    """Import `obj`, and return it as an array of the module `library`. `obj` is imported only once: it may be a stream.
+def export(str name not None, library not None, emit not None, obj, copy, dtype, device, missing, tuple own=()):
+    """Import `obj`, and return it as an array of the module `library`, which `convert` calls `name`.
 
+    `obj` is imported only once, because it may be a stream.
     ``emit(library, array, copied, obj)`` returns `array`, which was imported from `obj`, as an array of the library. An
     instance of one of the library's classes `own` is returned unchanged if no argument changes it.
     """
     cdef bint is_changed = dtype is not None or device is not None
-    cdef bint is_own = missing is None and not is_dense(obj) and any([isinstance(obj, getattr(library, name)) for name in own])
+    cdef bint is_own = missing is None and not is_dense(obj) and any([isinstance(obj, getattr(library, cls)) for cls in own])
     if copy is not False:
-        copy = check_copy(copy, call)
+        copy = check_copy(copy, f"as_{name}")
     if is_own and not copy and not is_changed:
         return obj
     if copy is False and issubclass(type(obj), VALUES):  # values are built whatever `copy` says
         copy = None
     if missing is not None:
-        obj, copy = hooks.nested.replace_missing(obj, missing, copy, call.partition("_")[2])
+        obj, copy = hooks.nested.replace_missing(obj, missing, copy, name)
     try:
         array = import_any(obj, copy)
         if is_changed:
@@ -49,8 +50,8 @@ def export(str call not None, library not None, emit not None, obj, copy, dtype,
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
     if isinstance(refusal, TypeError) and sparse_library(obj) is not None:
-        return hooks.sparse.export(obj, call.partition("_")[2])  # raises the error for libraries without sparse arrays
-    raise hooks.advice.complete_refusal(refusal, obj, call.partition("_")[2])
+        return hooks.sparse.export(obj, name)  # raises the error for libraries without sparse arrays
+    raise hooks.advice.complete_refusal(refusal, obj, name)
 
 
 cpdef object import_any(obj, copy):

@@ -79,7 +79,7 @@ def as_arrow(
     """
     pyarrow = needed("pyarrow", "to create its arrays")
     emit = _with_extensions if extension else to_arrow
-    return export("as_arrow", pyarrow, emit, obj, copy, dtype, device, missing, ("Array", "ChunkedArray"))
+    return export("arrow", pyarrow, emit, obj, copy, dtype, device, missing, ("Array", "ChunkedArray"))
 
 
 def to_arrow(pyarrow: Any, array: Any, copied: bool, obj: Any = None) -> Any:

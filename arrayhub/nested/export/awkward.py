@@ -80,7 +80,7 @@ def as_awkward(
     obj = without_index(obj)
     if dtype is None and device is None and missing is None and isinstance(obj, awkward.Array):
         return awkward.copy(obj) if check_copy(copy, "as_awkward") else obj
-    return export("as_awkward", awkward, _to_awkward, obj, copy, dtype, device, missing, ("Array",))
+    return export("awkward", awkward, _to_awkward, obj, copy, dtype, device, missing, ("Array",))
 
 
 def _to_awkward(awkward: Any, array: Any, copied: bool, obj: Any) -> Any:

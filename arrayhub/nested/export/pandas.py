@@ -89,7 +89,7 @@ def as_pandas(
         column = column if dtype is None or _has_dtype(column, dtype) else column.astype(requested_dtype(dtype))
         return column.copy() if check_copy(copy, "as_pandas") else column
     values = obj if missing is None else without_index(obj)
-    made = export("as_pandas", pandas, _to_pandas, values, copy, dtype, device, missing)
+    made = export("pandas", pandas, _to_pandas, values, copy, dtype, device, missing)
     if missing is not None and isinstance(obj, (pandas.Series, pandas.DataFrame)):
         made.index = obj.index
     if missing is not None and isinstance(obj, pandas.DataFrame):

@@ -66,7 +66,7 @@ def as_polars(
     """
     polars = needed("polars", "to create its arrays")
     name, own = name_of(obj), ("Series", "DataFrame")
-    made = export("as_polars", polars, _to_polars, without_index(obj), copy, dtype, device, missing, own)
+    made = export("polars", polars, _to_polars, without_index(obj), copy, dtype, device, missing, own)
     if isinstance(obj, polars.Series) and isinstance(made, polars.DataFrame):
         made = made.to_struct()  # as the Series is without a copy
     is_new = made is not obj and isinstance(made, polars.Series)
