@@ -146,6 +146,7 @@ def _serve(writing: int, kind: str, function: Callable[[Any], Any] | str, task: 
             if number == _WARM:  # exclude the library's modules from the garbage collections of each cell
                 gc.collect()
                 gc.freeze()
+    os._exit(0)  # without waiting for threads of the library
 
 
 if __name__ == "__main__":
