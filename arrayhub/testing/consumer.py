@@ -145,12 +145,11 @@ class _Offered(Sample):
 RULES: list[tuple[Rule, Check]] = []
 
 
-def _rule(name: str, text: str, specification: str) -> Callable[[Check], Check]:
+def _rule(name: str, text: str, specification: str) -> Callable[[Check], None]:
     """Return a decorator that adds a function to the rules."""
 
-    def add(check: Check) -> Check:
+    def add(check: Check) -> None:
         RULES.append((Rule(name, text, specification), check))
-        return check
 
     return add
 
