@@ -3,7 +3,6 @@
 import array
 import inspect
 import operator
-import re
 import sys
 import weakref
 
@@ -904,13 +903,10 @@ def test_error_for_a_str_suggests_loading_a_file(text):
     assert ah.asarray(np.array(text)).item() == text
 
 
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [("from_torch", "arrayhub.asarray(x)"), ("to_torch", "arrayhub.as_torch(x)"), ("to_arrow", "arrayhub.as_arrow(x)")],
-)
-def test_error_for_from_and_to_with_a_library_suggests_the_function(name, call):
-    with pytest.raises(AttributeError, match=f"^module 'arrayhub' has no attribute '{name}'; use {re.escape(call)}$"):
-        getattr(ah, name)
+def test_error_for_from_and_to_with_a_library_suggests_the_function():
+    for name, function in {"from_torch": "asarray", "to_torch": "as_torch", "to_arrow": "as_arrow"}.items():
+        with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; use arrayhub\.{function}\(x\)$"):
+            getattr(ah, name)
 
 
 @pytest.mark.parametrize("name", ["nonsense", "from_nonsense", "to_nonsense"])
