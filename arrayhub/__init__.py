@@ -137,6 +137,39 @@ _LAZY = {
     for name in names
 }
 
+# Names that users may expect, and the call that the AttributeError suggests instead.
+_ELSEWHERE = {
+    **dict.fromkeys(("as_array", "as_tensor", "asanyarray", "frombuffer", "ndarray", "tensor"), "arrayhub.asarray(x)"),
+    **{f"{name}_like": f"arrayhub.{name}(like=x)" for name in ("empty", "ones", "zeros")},
+    **dict.fromkeys(("asnumpy", "numpy"), "arrayhub.as_numpy(x)"),
+    **dict.fromkeys(("as_list", "to_list", "tolist"), "arrayhub.asarray(x).tolist()"),
+    **dict.fromkeys(("as_dataframe", "to_dataframe"), "arrayhub.as_pandas(x)"),
+    **dict.fromkeys(("cuda", "doctor", "is_available"), "python -m arrayhub doctor"),
+    **dict.fromkeys(("device", "get_device"), "arrayhub.asarray(x).device"),
+    **dict.fromkeys(("is_array", "isarray"), "arrayhub.explain(x)"),
+    "arange": "arrayhub.asarray(numpy.arange(n))",
+    "array_namespace": "array_api_compat.array_namespace(arrayhub.as_numpy(x))",
+    "as_cuda": "arrayhub.to_device(x, 'cuda:0')",
+    "as_dask": "dask.array.from_array(arrayhub.as_numpy(x))",
+    "as_nested": "arrayhub.asnested(x)",
+    "as_pyarrow": "arrayhub.as_arrow(x)",
+    "as_sparse": "arrayhub.assparse(x)",
+    "as_tensorflow": "tensorflow.experimental.dlpack.from_dlpack(arrayhub.asarray(x).__dlpack__())",
+    "as_xarray": "arrayhub.asarray(x).to_xarray()",
+    "ascontiguousarray": "arrayhub.asarray(numpy.ascontiguousarray(x))",
+    "astype": "arrayhub.asarray(x, dtype=dtype)",
+    "concatenate": "arrayhub.asarray(numpy.concatenate(list(map(arrayhub.as_numpy, arrays))))",
+    "copy": "arrayhub.asarray(x, copy=True)",
+    "from_awkward": "arrayhub.asnested(x)",
+    "from_scipy": "arrayhub.assparse(x)",
+    "full_like": "arrayhub.full(fill_value=value, like=x)",
+    "linspace": "arrayhub.asarray(numpy.linspace(start, stop, n))",
+    "stack": "arrayhub.asarray(numpy.stack(list(map(arrayhub.as_numpy, arrays))))",
+    "to": "arrayhub.to_device(x, device)",
+    "to_dlpack": "arrayhub.asarray(x).__dlpack__()",
+    "view": "arrayhub.asarray(x).view(dtype)",
+}
+
 __all__ = [
     "Device",
     "InterfaceError",
@@ -189,8 +222,9 @@ if not TYPE_CHECKING:  # a module-level __getattr__ makes type checkers accept a
             return import_module(f"arrayhub.{name}")
         if name not in _LAZY:
             direction, _, library = name.partition("_")
-            call = {"from": "asarray", "to": f"as_{library}"}.get(direction)
-            advice = f"; use arrayhub.{call}(x)" if f"as_{library}" in __all__ and call else ""
+            call = {"from": "arrayhub.asarray(x)", "to": f"arrayhub.as_{library}(x)"}.get(direction)
+            instead = _ELSEWHERE.get(name, call if f"as_{library}" in __all__ else None)
+            advice = f"; use {instead}" if instead else ""
             raise AttributeError(f"module 'arrayhub' has no attribute {name!r}{advice}")
         value = globals()[name] = getattr(import_module(_LAZY[name]), name)
         return value
