@@ -385,6 +385,9 @@ cdef class Call:
         is_shared = array is not None and source is not None and (source.ptr == array.ptr or not array.size)
         if is_shared and library not in _WITH_LABELS:
             return array.shape == source.shape and array.strides == source.strides and array.dtype == source.dtype
+        parts = describe_sparse(made) if array is None and library not in _WITH_LABELS else []
+        if parts:
+            return parts == describe_sparse(given)
         flags = getattr(made if array is None else array, "flags", None)      # None of a tensor, for example
         if library not in _WITH_LABELS and (flags is None or flags.writeable):
             return False
@@ -462,6 +465,15 @@ cdef bint is_view(array, given) except -1:
     """Return whether an array has the memory of the object that it was converted from."""
     source = array_of(given)
     return source is not None and (not source.size or source.ptr == array.ptr)
+
+
+cdef list describe_sparse(obj):
+    """Return the format, the shape and the memory of a sparse array, or an empty list for another object."""
+    x = hooks.sparse.import_or_none(obj)
+    if x is None:
+        return []
+    arrays = [array for array in (x.data, x.indices, x.indptr, *(x.coords or ())) if array is not None]
+    return [x.format, x.shape, *[(array.ptr, array.shape, array.dtype) for array in arrays]]
 
 
 cdef bint has_items_of(made, container) except -1:

@@ -697,6 +697,14 @@ def test_changes_of_a_returned_argument_are_in_the_result(change):
             assert [float(value) for value in (result if isinstance(result, list) else ah.as_numpy(result))] == expected
 
 
+def test_sparse_arguments_in_results_are_the_callers_objects_unless_their_structure_changes():
+    torch, scipy_sparse = pytest.importorskip("torch"), pytest.importorskip("scipy.sparse")
+    for to, x in (("numpy", torch.eye(2).to_sparse_csr()), ("torch", scipy_sparse.csr_array(np.eye(2)))):
+        assert ah.adapt(to)(lambda x: x)(x) is x
+    stored_zero = torch.sparse_csr_tensor(torch.tensor([0, 1, 2]), torch.tensor([0, 1]), torch.tensor([0.0, 1.0]))
+    assert ah.adapt("numpy")(lambda x: (x.eliminate_zeros(), x)[1])(stored_zero).values().tolist() == [1]
+
+
 @pytest.mark.parametrize("library", ["numpy", "torch", "polars", "pandas", "arrow", "awkward", "xarray", "jax"])
 def test_unchanged_arguments_in_results_are_the_callers_objects_in_every_library(library):
     pytest.importorskip(library if library != "arrow" else "pyarrow")
