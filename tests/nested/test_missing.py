@@ -114,6 +114,12 @@ def test_fill_null_of_a_complete_array_is_a_view():
     assert x.fill_null(0).ptr == source.buffers()[1].address
 
 
+def test_fill_null_of_rows_without_elements_shares_the_content():
+    lists = pa.array([[1, 2], None, [3]])
+    filled = ah.asnested(lists).fill_null([])
+    assert filled.to_list() == [[1, 2], [], [3]] and filled.content.ptr == lists.values.buffers()[1].address
+
+
 FILLED = {
     "strings": (["a", None, "b"], "?", ["a", "?", "b"]),
     "long strings": (pa.array(["a" * 20, None], pa.string_view()), "ü", ["a" * 20, "ü"]),
@@ -688,6 +694,12 @@ def test_decimals_are_filled():
 def test_errors_name_the_accepted_values(column, value, says):
     with pytest.raises((TypeError, ValueError), match=rf"^missing: .*{says}"):
         ah.as_numpy(column, missing=value)
+
+
+@pytest.mark.parametrize("missing", ["mask", "nan", 0])
+def test_error_names_the_column_once(missing):
+    with pytest.raises(BufferError, match="^missing: column 'a': rows have shape"):
+        ah.as_numpy(pa.table({"a": [[1, 2], [3, 4]], "b": [1, None]}), missing=missing, copy=True)
 
 
 def test_error_states_the_number_of_missing_values():
