@@ -49,13 +49,10 @@ def test_columns_of_pandas_and_polars_have_logical_types():
 
 PAIRS = pa.list_(pa.int8(), 2)
 CHUNKS = {
-    "missing in one chunk": ([[1], [None]], pa.int8(), "?int8"),
-    "complete": ([[1], [2]], pa.int8(), "int8"),
     "missing in lists": ([[[1]], [[None]], [None]], pa.list_(pa.int8()), "option[var * ?int8]"),
     "rows of one length": ([[[1, 2]], [[3, None]], [None]], PAIRS, "option[2 * ?int8]"),
     "fields": ([[{"a": None, "b": [1, 2]}], [{"a": "x", "b": None}]], pa.struct({"a": pa.string(), "b": PAIRS}),
                "{a: ?string, b: option[2 * ?int8]}"),
-    "categories": ([["a"], [None]], pa.dictionary(pa.int8(), pa.string()), "?categorical[type=string]"),
 }  # fmt: skip
 
 

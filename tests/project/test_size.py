@@ -21,7 +21,7 @@ LINES = {
     "arrayhub/include": 2120,
     "arrayhub/inspection": 3115,
     "arrayhub/libraries": 4465,
-    "arrayhub/nested": 7670,
+    "arrayhub/nested": 7405,
     "arrayhub/runtimes": 2815,
     "arrayhub/sparse": 1755,
     "arrayhub/storage": 1215,
