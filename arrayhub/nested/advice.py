@@ -786,41 +786,32 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
 
 def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     """Return the verdict on an object that neither `asarray` nor `asnested` imports."""
-    why = _reason(source.refusal)
+    why, root = _reason(source.refusal), root_of(type(obj))
     refused = form_of(source.refusal) if source.refusal is not None else None
     call = refused.call if isinstance(refused, Refusal) else ""
-    call = "" if call == "arrayhub.asnested(x)" and not wrappers.expression(obj) else call  # `asnested` failed, too
-    own, root = wrappers.expression(obj), root_of(type(obj))
+    own = wrappers.expression(obj)
+    call = "" if call == "arrayhub.asnested(x)" and not own else call  # `asnested` failed, too
     if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
         own = call = "x.todense()"
-    is_onedal = root == "onedal" and source.kind == "sparse" and call != ""
-    only_sparse = consumer in RULES and consumer not in _ROWS
-    if is_onedal and consumer in RULES:
-        way = "dtype='float32'" if consumer == "jax" else "copy=True"
-        return Verdict(consumer, COPY, why, call_of(consumer, "x", way))
-    if is_onedal:
+    instead = own or call
+    is_sparse = consumer in RULES and consumer not in _ROWS
+    if root == "onedal" and source.kind == "sparse" and call:
+        if consumer in RULES:
+            way = "dtype='float32'" if consumer == "jax" else "copy=True"
+            return Verdict(consumer, COPY, why, call_of(consumer, "x", way))
         call = _call_on(f"{call}.to_dense()", _without_elements(obj.dtype, 2), consumer)
     elif is_pandas(obj):
         subtype = getattr(getattr(obj, "dtype", None), "subtype", None)  # of sparse columns
-        call = "" if only_sparse else _call_on("x.to_numpy()", _without_elements(subtype, 1), consumer)
-    elif "collect()" in own:
-        call = call_of(consumer, own) if consumer in NESTING else f"arrayhub.asnested({own})"
-    elif (
-        own.startswith("arrayhub.")
-        or call.startswith("arrayhub.as_")
-        or (call.startswith("arrayhub.asnested(") and consumer not in NESTING)
-    ):
-        call = own or call
-    elif call.endswith(("x.to_list()", "x.to_dicts()")):
-        pass  # Python objects, which no library stores
-    elif only_sparse:
-        call = ""
-    elif own or call:
+        call = "" if is_sparse else _call_on("x.to_numpy()", _without_elements(subtype, 1), consumer)
+    elif "collect()" in instead:
+        call = call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
+    elif instead.startswith("arrayhub.") and not (instead.startswith("arrayhub.asnested(") and consumer in NESTING):
+        call = instead
+    elif not call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
         like = attempt(_array_like, obj)[0]
-        copies = consumer in _ROWS and consumer not in ("numpy", *NESTING)
-        by_type = like is not None or root == "torch"
-        call = own or call
-        call = _call_on(call, like, consumer) if by_type else call_of(consumer, call, "copy=True" if copies else "")
+        way = "copy=True" if consumer in _ROWS and consumer not in ("numpy", *NESTING) else ""
+        found = _call_on(instead, like, consumer) if like is not None else call_of(consumer, instead, way)
+        call = "" if is_sparse or not instead or (like is None and root == "torch") else found
     return Verdict(consumer, CANNOT, why, call)
 
 

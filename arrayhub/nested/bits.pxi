@@ -31,10 +31,10 @@ cpdef object valid_mask(Tree t):
         return np.concatenate([valid_mask(chunk) for chunk in t.parts])
     if t.validity is None:
         return np.full(t.length, count_nulls(t) == 0)
-    return unpack_validity(t.validity, t.bit, t.length)
+    return unpack_bitmap(t.validity, t.bit, t.length)
 
 
-def unpack_validity(bits not None, Py_ssize_t first, Py_ssize_t length):
+def unpack_bitmap(bits not None, Py_ssize_t first, Py_ssize_t length):
     """Return a new NumPy array of bools for `length` bits from bit `first` on. Bits on a device are copied to the host."""
     return np.unpackbits(as_numpy(bits.to_host()), count=first + length, bitorder="little")[first:].view(bool)
 
@@ -44,7 +44,7 @@ cpdef object unpack_bits(Tree t):
     if t is None or not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
         raise TypeError(f"unpack_bits: {show(t)} is not of kind 'bits'")
     wait_for(<Descriptor> t.content, "content")
-    return asarray(unpack_validity(t.content, t.bit, t.length))
+    return asarray(unpack_bitmap(t.content, t.bit, t.length))
 
 
 cpdef object bitmap_of(object mask):
@@ -75,7 +75,7 @@ cpdef object cover_missing(object node, object validity, Py_ssize_t bit):
     if has(part, BIT_PACKED) and bit != part.bit:     # a node has a single bit offset for its content and its bitmap
         part = with_validity(flat(unpack_bits(part)), part)
     if part.validity is not None and count_nulls(part):
-        validity = bitmap_of(valid_mask(part) & unpack_validity(validity, bit, part.length))
+        validity = bitmap_of(valid_mask(part) & unpack_bitmap(validity, bit, part.length))
         bit = 0
         if has(part, BIT_PACKED):
             part = flat(unpack_bits(part))

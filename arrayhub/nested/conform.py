@@ -1,5 +1,7 @@
 """Convert NestedArrays to the layout that a consumer expects: int64 offsets, string views, date32."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -175,24 +177,21 @@ def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:
     return node
 
 
-def with_days(node: Any) -> Any:
+def with_days(node: Any, convert: Callable[[Any], Any] | None = None) -> Any:
     """Convert ``datetime64[D]`` (8 bytes) to Arrow's date32 (4 bytes) in host memory. NaT becomes missing.
 
-    Raise OverflowError if a date exceeds the range of date32.
+    Raise OverflowError if a date exceeds the range of date32. `convert` is another function for the arrays of days.
     """
     if not isinstance(node, NestedArray):
-        return _days(node) if is_days(node) else node
+        return (convert or _days)(node) if is_days(node) else node
     if kind_of(node).numbers and is_days(node.content):
-        return cover_missing(_days(node.content), node.validity, node.validity_offset)
-    return rebuild(node, with_days) if kind_of(node).over_nodes else node
+        return cover_missing(with_days(node.content, convert), node.validity, node.validity_offset)
+    return rebuild(node, partial(with_days, convert=convert)) if kind_of(node).over_nodes else node
 
 
 def with_seconds(node: Any) -> Any:
     """Return a view in which ``datetime64[D]`` are seconds, for checks of types, because Arrow lacks such days."""
-    if not isinstance(node, NestedArray):
-        return node.view("M8[s]") if is_days(node) else node
-    kind = kind_of(node)
-    return rebuild(node, with_seconds) if kind.over_nodes or (kind.numbers and is_days(node.content)) else node
+    return with_days(node, lambda days: days.view("M8[s]"))
 
 
 def is_days(array: Any) -> bool:

@@ -200,7 +200,7 @@ cdef int check_layout(Tree t) except -1:
 cdef int align_bitmap(Tree t) except -1:
     """Copy a validity bitmap with a nonzero bit offset to a byte boundary, if the host can read the bitmap."""
     if t.bit and t.validity is not None and host_readable(t.validity):
-        t.validity = never_written(bitmap_of(unpack_validity(t.validity, t.bit, t.length)))
+        t.validity = never_written(bitmap_of(unpack_bitmap(t.validity, t.bit, t.length)))
         t.bit = 0
     return 0
 

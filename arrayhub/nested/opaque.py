@@ -26,7 +26,7 @@ from arrayhub.nested.array import (
     nested_of,
     part,
     rename_column,
-    unpack_validity,
+    unpack_bitmap,
     unwrap_flat,
     valid_mask,
     with_offsets,
@@ -172,7 +172,7 @@ def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
         return node
     if is_run_end(node):
         return cover_missing(decode(node, "NestedArray"), validity, bit)
-    valid = unpack_validity(validity, bit, len(node))
+    valid = unpack_bitmap(validity, bit, len(node))
     indices = make("flat", len(node), content=asarray(np.arange(len(node))), validity=bitmap_of(valid))
     union, places = (to_pyarrow(part, "NestedArray") for part in (node.to_host(), indices))
     return nested_of(from_arrow(union.take(places)))

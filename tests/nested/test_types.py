@@ -47,6 +47,21 @@ def test_columns_of_pandas_and_polars_have_logical_types():
     assert str(ah.asnested([datetime.date(2020, 1, 1), None]).type) == "2 * ?date32"
 
 
+PAIRS = pa.list_(pa.int8(), 2)
+CHUNKS = {
+    "missing in lists": ([[[1]], [[None]], [None]], pa.list_(pa.int8()), "option[var * ?int8]"),
+    "rows of one length": ([[[1, 2]], [[3, None]], [None]], PAIRS, "option[2 * ?int8]"),
+    "fields": ([[{"a": None, "b": [1, 2]}], [{"a": "x", "b": None}]], pa.struct({"a": pa.string(), "b": PAIRS}),
+               "{a: ?string, b: option[2 * ?int8]}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("chunks", "kind", "text"), CHUNKS.values(), ids=CHUNKS)
+def test_type_of_chunks_is_an_option_if_an_element_of_a_chunk_is_missing(chunks, kind, text):
+    x = ah.asnested(pa.chunked_array(chunks, kind))
+    assert len(x.chunks) > 1 and str(x.type) == f"{len(x)} * {text}"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -21,14 +21,14 @@ LINES = {
     "arrayhub/include": 2120,
     "arrayhub/inspection": 3115,
     "arrayhub/libraries": 4465,
-    "arrayhub/nested": 7415,
+    "arrayhub/nested": 7405,
     "arrayhub/runtimes": 2815,
     "arrayhub/sparse": 1755,
     "arrayhub/storage": 1215,
     "arrayhub/testing": 1275,
     "arrayhub/transfer": 3885,
     "arrayhub/transport": 2225,
-    "tests": 58660,
+    "tests": 58655,
 }
 FILES, PARTICIPLES, READS = 221, 10, 5
 DEFINITION = re.compile(r"^[ \t]*(?:async )?(?:def|cdef|cpdef)\b[^\n(=]*?(\w+)[ \t]*\(", re.MULTILINE)

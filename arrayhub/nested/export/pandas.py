@@ -187,7 +187,7 @@ def _why_views_are_copied(array: Any) -> str:
     for node in walk(array):
         if isinstance(node, NestedArray) and kind_of(node).views:
             return "string views are copied, because most functions of pandas do not support string views"
-        if isinstance(node, NestedArray) and is_list_view(node):
+        if isinstance(node, NestedArray) and kind_of(node).opaque and is_list_view(node):
             return LIST_VIEWS
     return ""
 
