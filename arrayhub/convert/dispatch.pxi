@@ -593,8 +593,7 @@ cdef Descriptor import_by_row(object obj, object stream, int row):
     if importer_of(record) != 0:
         refuse_wrapper(obj)
     if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
-        numpy_library.refuse_mask(obj)
-        numpy_library.refuse_unit(obj, "numpy.asarray(x)")
+        numpy_library.check_subclass(obj)
     return _parse[row](obj, stream)
 
 

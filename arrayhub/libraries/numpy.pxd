@@ -14,5 +14,6 @@ cdef object array_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py
 cdef object emit_array(Descriptor a, object dtype, object copy)
 cdef object emit_raw(Descriptor a)
 cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner)
+cdef int check_subclass(object obj) except -1
 cdef int refuse_mask(object obj) except -1
 cpdef int refuse_unit(object obj, str call=*) except -1

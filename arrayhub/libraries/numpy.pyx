@@ -70,9 +70,7 @@ cdef Descriptor parse(object obj, object stream):
         The array contains Python objects, has a dtype that no protocol can represent, or has a mask or a unit.
     """
     if not cnp.PyArray_CheckExact(obj):
-        # First, because these run code of the subclass, which may change the fields read below.
-        refuse_mask(obj)
-        refuse_unit(obj, "numpy.asarray(x)")
+        check_subclass(obj)     # first, because this runs code of the subclass, which may change the fields read below
     # Allocation can start the garbage collector, whose finalizers may change the array, so allocate before reading any field.
     # Do not bind `obj` to a typed variable: changing the reference count of an array that threads share is slow.
     cdef Descriptor a = bare_array()
@@ -125,7 +123,7 @@ cdef str nested_call(object values):
 
 cdef Descriptor parse_by_dict(object obj, object stream):
     """Import an ndarray through ``__array_interface__``, but with ``obj.dtype``: a type string cannot encode every dtype."""
-    refuse_mask(obj)
+    check_subclass(obj)
     cdef object dtype = obj.dtype
     if dtype.hasobject or dtypes.by_dtype(dtype) == NULL:
         raise elements_error(obj)
@@ -303,7 +301,7 @@ cdef object replace_arrays(object obj, int level, dict seen):
         if not host_readable(obj):      # the error of `emit` names copy=True, which not every caller has
             raise BufferError(unreadable("numpy", device_name(obj)))
         return emit(obj)
-    if level > 0 and hasattr(type(obj), "__dlpack__") and not isinstance(obj, (np.ndarray, np.generic)):
+    if level > 0 and hasattr(type(obj), "__dlpack__") and not issubclass(type(obj), (np.ndarray, np.generic)):
         return replace_arrays(hooks.functions.asarray(obj), level, seen)
     if level > layout.MAX_NDIM or not isinstance(obj, (list, tuple)) or _PLAIN.issuperset(map(type, obj)):
         return obj
@@ -320,6 +318,12 @@ cdef object replace_arrays(object obj, int level, dict seen):
 cdef Descriptor copy_scalar(object obj, object stream):
     """Import a NumPy scalar by value, because its buffer exports dates as bytes, and its dict does not support ml_dtypes."""
     return copy_values(obj)
+
+
+cdef int check_subclass(object obj) except -1:
+    """Reject an array with a mask or a unit, which its memory does not contain."""
+    refuse_mask(obj)
+    return refuse_unit(obj, "numpy.asarray(x)")
 
 
 cdef int refuse_mask(object obj) except -1:
