@@ -236,7 +236,8 @@ cdef Descriptor import_array(object obj, object stream):
         a = importer(obj, stream)
     if a is None:     # an importer returns None for objects that it leaves to the protocols
         a = try_protocols(obj, stream, protocols_of(record))
-    a = add_labels(obj, a, labels_of(record))
+    if labels_of(record) != UNLABELLED:
+        a = add_labels(obj, a, labels_of(record))
     return a if stream is None else on_stream(a, stream, a is not obj)
 
 
@@ -256,7 +257,7 @@ cdef Descriptor return_own(object obj, object stream):
     return <Descriptor> obj
 
 
-cdef inline Descriptor add_labels(object obj, Descriptor a, Labelled labels):
+cdef Descriptor add_labels(object obj, Descriptor a, Labelled labels):
     """Return `a`, which was imported from `obj`, with the labels of `obj`.
 
     An origin without names is read only if the type has the attribute (LABELLED_ALL).
