@@ -67,10 +67,9 @@ def as_polars(
     polars = needed("polars", "to create its arrays")
     name, own = name_of(obj), ("Series", "DataFrame")
     made = export("polars", polars, _to_polars, without_index(obj), copy, dtype, device, missing, own)
-    if isinstance(obj, polars.Series) and isinstance(made, polars.DataFrame):
-        made = made.to_struct()  # as the Series is without a copy
-    is_new = made is not obj and isinstance(made, polars.Series)
-    return made.rename(str(name)) if is_new and name is not None else made
+    if not isinstance(made, polars.Series):
+        return made.to_struct(name or "") if isinstance(obj, polars.Series) else made  # as the Series is without a copy
+    return made.rename(str(name)) if made is not obj and name is not None else made
 
 
 def _to_polars(polars: Any, array: Any, copied: bool, obj: Any) -> Any:
