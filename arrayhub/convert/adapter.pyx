@@ -4,6 +4,7 @@ from copy import copy as shallow_copy
 
 import numpy
 
+cimport cython
 cimport numpy as cnp
 
 from arrayhub._core.descriptor cimport Descriptor
@@ -48,6 +49,7 @@ cdef str _CAN_BE_WRITTEN = "an array on {}, which can be written"
 cdef str _MOVE_TO_HOST = _MOVE.format("cpu")
 
 
+@cython.freelist(8)      # as in convert/target
 cdef class Argument:
     """An array among the arguments of a call."""
 
@@ -144,6 +146,7 @@ cdef class Adapter:
         return hooks.advice.advise(obj, library).verdict != "cannot"
 
 
+@cython.freelist(8)
 cdef class Call:
     """One call of an adapted function."""
 

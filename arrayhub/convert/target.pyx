@@ -7,6 +7,7 @@ from types import ModuleType
 
 import numpy
 
+cimport cython
 from cpython.object cimport PyTypeObject
 
 from arrayhub._core.cpython.atomics cimport item_of
@@ -49,11 +50,11 @@ from arrayhub.runtimes.host import is_host_readable
 cdef dict EXPORTERS = functions.EXPORTERS
 
 # Libraries whose arrays are in host memory only.
-cdef tuple _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
+cdef frozenset _HOST_ONLY = frozenset(("numpy", "polars", "pandas", "awkward"))
 
 # Libraries whose exports convert some of the libraries' own arrays: ndarrays of Python objects become numbers, and tensors
 # of arrow and an Index of pandas become columns.
-cdef tuple _CONVERTS_OWN = ("numpy", "arrow", "pandas")
+cdef frozenset _CONVERTS_OWN = frozenset(("numpy", "arrow", "pandas"))
 
 # Libraries that have only sparse arrays, with the library of dense arrays in the same kind of memory.
 cdef dict _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
@@ -80,6 +81,7 @@ cdef class ArrayType:
 cdef object _is_sparse_tensor = lru_cache(maxsize=16)(lambda layout: str(layout).startswith("torch.sparse_"))
 
 
+@cython.freelist(8)      # without one, every allocation counts as a reason for a garbage collection
 cdef class Target:
     """Library, class, device and model that an object is converted to. The .pxd describes the fields."""
 
