@@ -163,6 +163,8 @@ def test_cuda_core_buffer_is_copied(cp):
     stream.sync()
     x = np.random.default_rng(3).integers(0, 127, 1 << 22, "i1")
     cp.cuda.runtime.memcpy(int(buffer.handle), x.ctypes.data, x.nbytes, 1)
+    # cudaMemcpy of pageable memory may return before the transfer ends ("API synchronization behavior" in its manual).
+    cp.cuda.runtime.deviceSynchronize()
     a = asarray(buffer)
     assert a.device.type == "cuda"
     assert np.array_equal(np.asarray(a.to_host()).view("i1"), x)
