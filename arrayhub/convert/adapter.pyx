@@ -17,7 +17,6 @@ from arrayhub.convert.containers import with_index_columns, with_types_of, witho
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.labels import are_equal, check_labels, get_names, label_kind, rename, shape_of
 from arrayhub.convert.names import OWN
-from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.convert.placement import DeviceConflict, find_deciding
 from arrayhub.convert.target import array_of, device_of
 from arrayhub.libraries.known import NESTING
@@ -437,8 +436,7 @@ cdef class Call:
                 or (found.library in NESTING and not hooks.nested.has_numbers(hooks.nested.asnested(result)))
             )
             if not same and not named:
-                inner = library_of_type(type(model.data)) if label_kind(type(model)) in ("coords", "dims") else None
-                target = Target(inner or "numpy", None, target.device)
+                target = Target(target._inner(), None, target.device)
                 return target.convert(result, target.library, copy, None, False, None, moves, _MOVE_TO_HOST)
         made = target.convert(result, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
         if target.library == "pandas" and label_kind(type(made)) != "index":

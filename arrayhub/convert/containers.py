@@ -94,7 +94,7 @@ def _is_matrix(obj: Any) -> bool:
 
 
 def is_matrix_of_objects(obj: Any) -> bool:
-    """Return whether an object is a matrix of NumPy whose columns `asnested` imports one by one, as it is not dense."""
+    """Return whether an object is a matrix of NumPy that is not dense, so that its columns are imported."""
     if not issubclass(type(obj), np.ndarray) or obj.ndim != 2 or not obj.shape[1]:
         return False
     return issubclass(type(obj), np.ma.MaskedArray) or obj.dtype.kind in "OSUT"

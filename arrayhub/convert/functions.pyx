@@ -1255,7 +1255,8 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     cdef bint is_own = names.name_of_type(type(obj)) == name
     emit = plugins.emitter(name)
     take = names.from_dlpack_of(name) if emit is None else None
-    emit = plugins.emitter_like(name, obj) or emit if is_own else emit      # with the metadata of `obj`
+    if is_own:
+        emit = plugins.emitter_like(name, obj) or emit      # with the metadata of `obj`
     if missing is not None:
         obj, is_own = without_missing(obj, missing, dtype), False
     changed = change(obj, None, dtype, device)

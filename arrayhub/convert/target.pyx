@@ -109,10 +109,12 @@ cdef class Target:
         ):
             return self._convert_sparse(obj, call, copy, dtype, move)
         cdef bint moves = move or copy is True
+        cdef bint is_of_library = found is not None and found.owner == self.library
+        cdef str inner = self._inner() if self.library == "xarray" else None      # the library of the data
         given = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
         if isinstance(dtype, str) and dtype == "model":
             dtype = self._check_fit(given, call, missing)      # the export casts, as for other types
-        elif dtype is None and (self.library == "jax" or self.library == "xarray" and self._inner() == "jax"):
+        elif dtype is None and (self.library == "jax" or inner == "jax"):
             given = _narrow(given, call, copy, missing)
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
         if self.device is not None and not self.host_only and not (type(given) is numpy.ndarray and self.device == CPU):
@@ -121,17 +123,16 @@ cdef class Target:
             _check_dimensions(given, call, self.library)
         if cls is None and self.model_type is not None and self.model_type.has_maker:
             cls = class_like(self.model, partial(_has_columns, given))
-        cdef bint is_own = found is not None and found.owner == self.library and given is obj and copy is not True
+        cdef bint is_own = is_of_library and given is obj and copy is not True
         emit = None
         if self.exporter is None and self.model is not None:      # an array of the library keeps its own metadata
-            is_of_library = found is not None and found.owner == self.library
             emit = plugins.emitter_like(self.library, obj if is_of_library else self.model)
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
                 if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):
-                    data = functions.convert(given, self._inner(), copy=copy, dtype=dtype, missing=missing)
+                    data = functions.convert(given, inner, copy=copy, dtype=dtype, missing=missing)
                     return with_coords(data, self.model)
-                made = self._wrap(given, copy, dtype, missing)
+                made = self._wrap(given, inner, copy, dtype, missing)
             elif is_own and missing is None and dtype is None and (
                 self.library not in _CONVERTS_OWN if cls is None else issubclass(type(obj), cls)
             ):
@@ -183,9 +184,8 @@ cdef class Target:
             return "numpy"
         return library_of_type(type(self.model.data)) or "numpy"
 
-    def _wrap(self, obj, copy, dtype, missing):
-        """Return `obj` as an object of xarray. Its data belongs to the library of the data of the model."""
-        library = self._inner()
+    def _wrap(self, obj, str library, copy, dtype, missing):
+        """Return `obj` as an object of xarray. Its data belongs to a library, that of the data of the model."""
         made = functions.convert(obj, "xarray", copy=copy, dtype=dtype, missing=missing) if library == "numpy" else None
         if made is None:
             data = functions.convert(obj, library, copy=copy, dtype=dtype, missing=missing)

@@ -12,6 +12,7 @@ from arrayhub.inspection.printout import count_references, head_lines, part_line
 from arrayhub.inspection.texts import attempt
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
 from arrayhub.nested.asnested import asnested
+from arrayhub.nested.concatenate import spans_of
 from arrayhub.nested.from_awkward import is_awkward
 
 MOST_ELEMENTS = 16  # in a picture: maximum number of elements per line; an ellipsis replaces further elements
@@ -177,12 +178,8 @@ def _show_elements(node: Any) -> list[str]:
 
 def _spans(node: NestedArray) -> list[tuple[int, int]]:
     """Return (start, stop) in the content for each row that is shown."""
-    rows = range(min(len(node), MOST_ELEMENTS))
-    kind = kind_of(node)
-    if kind.width:
-        return [(k * node.width, (k + 1) * node.width) for k in rows]
-    starts = node.offsets[: len(rows) + 1].to_host()
-    return [(int(starts[k]), int(starts[k + 1])) for k in rows]
+    starts, sizes = spans_of(part(node, 0, min(len(node), MOST_ELEMENTS)))
+    return list(zip(starts.tolist(), (starts + sizes).tolist(), strict=True))
 
 
 def _short(value: Any) -> str:

@@ -39,7 +39,9 @@ _REFUSALS = {
     "+u": ("the elements have several types; use x.children, which have one type each", "x.to_list()"),
     "ti": ("NumPy does not have Arrow's intervals", "x.to_list()"),
 }
-LIST_VIEWS = "list views are converted to lists"  # why an export copies
+# Why exports copy
+LIST_VIEWS = "list views are converted to lists"
+RUNS = "the value of each run is repeated for its elements"
 
 
 def is_null_type(node: NestedArray) -> bool:

@@ -91,6 +91,11 @@ def walk(node: Any) -> Iterator[Any]:
         yield from walk(child)
 
 
+def find_reason(array: Any, why: Callable[[Any], str]) -> str:
+    """Return the first reason, other than "", that `why` returns for a node or an array of its elements, or ""."""
+    return next(filter(None, map(why, walk(array))), "")
+
+
 def identity(content: Any) -> Any:
     """Return the content itself, for `rebuild` and `move_arrays`."""
     return content

@@ -29,8 +29,8 @@ from arrayhub.nested.array import check as check_offsets
 from arrayhub.nested.concatenate import content_of_rows, single_chunk
 from arrayhub.nested.from_awkward import CHARACTERS
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
-from arrayhub.nested.opaque import decode, is_null_type, is_run_end
-from arrayhub.nested.to_device import offsets_on_host, on_host, walk
+from arrayhub.nested.opaque import RUNS, decode, is_null_type, is_run_end
+from arrayhub.nested.to_device import find_reason, offsets_on_host, on_host, walk
 
 if TYPE_CHECKING:
     import awkward as ak
@@ -124,7 +124,7 @@ def _check_node(node: Any, copied: bool) -> None:
 
 def why_copied(array: Any, obj: Any) -> str:
     """Return why `as_awkward` copies a part of `array` without ``copy=True``, or "" if it does not."""
-    return next(filter(None, map(_why_node_is_copied, walk(array))), "")
+    return find_reason(array, _why_node_is_copied)
 
 
 def _why_node_is_copied(node: Any) -> str:
@@ -139,7 +139,7 @@ def _why_node_is_copied(node: Any) -> str:
     if kind.views:
         return "string views are converted to strings with offsets"
     if is_run_end(node):
-        return "the value of each run is repeated for its elements"
+        return RUNS
     if kind.indices and node.indices.dtype != np.int64:
         return f"the indices of categories are converted from {node.indices.dtype} to int64"
     if kind.indices and node.null_count:

@@ -23,7 +23,7 @@ from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.opaque import LIST_VIEWS, decode, is_list_view
-from arrayhub.nested.to_device import on_host, rebuild, trim, walk
+from arrayhub.nested.to_device import find_reason, on_host, rebuild, trim
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,7 +171,7 @@ def for_pandas(node: Any) -> Any:
     pandas 3.1 and pyarrow 26 raise an error for string views in ``str.upper``, ``sort_values`` and ``Series.take``, and
     for string views in lists or list views in ``print`` and ``Series.to_numpy``.
     """
-    if not _why_views_are_copied(node):
+    if not find_reason(node, _why_views_are_copied):
         return node
     kind = kind_of(node)
     if kind.views:
@@ -182,14 +182,13 @@ def for_pandas(node: Any) -> Any:
     return rebuild(node, for_pandas)
 
 
-def _why_views_are_copied(array: Any) -> str:
-    """Return why `as_pandas` copies string views or list views at any depth of `array`, or "" if it does not."""
-    for node in walk(array):
-        if isinstance(node, NestedArray) and kind_of(node).views:
-            return "string views are copied, because most functions of pandas do not support string views"
-        if isinstance(node, NestedArray) and kind_of(node).opaque and is_list_view(node):
-            return LIST_VIEWS
-    return ""
+def _why_views_are_copied(node: Any) -> str:
+    """Return why `as_pandas` copies a node if it consists of string views or list views, otherwise ""."""
+    if not isinstance(node, NestedArray):
+        return ""
+    if kind_of(node).views:
+        return "string views are copied, because most functions of pandas do not support string views"
+    return LIST_VIEWS if kind_of(node).opaque and is_list_view(node) else ""
 
 
 def check(array: Any, copied: bool, obj: Any) -> None:
@@ -212,7 +211,7 @@ def check(array: Any, copied: bool, obj: Any) -> None:
 
 def why_copied(array: Any, obj: Any) -> str:
     """Return why `as_pandas` copies `array`, imported from `obj`, without ``copy=True``, or "" if it does not."""
-    why = _why_views_are_copied(array)
+    why = find_reason(array, _why_views_are_copied)
     if why:
         return why
     parts: Sequence[Any] = [array]

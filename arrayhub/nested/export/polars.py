@@ -14,8 +14,8 @@ from arrayhub.nested.array import NestedArray, export, need_arrow, nested_of
 from arrayhub.nested.asnested import name_of
 from arrayhub.nested.conform import check_for_polars, for_polars, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
-from arrayhub.nested.opaque import LIST_VIEWS, is_list_view, is_run_end
-from arrayhub.nested.to_device import on_host, walk
+from arrayhub.nested.opaque import LIST_VIEWS, RUNS, is_list_view, is_run_end
+from arrayhub.nested.to_device import find_reason, on_host, walk
 
 if TYPE_CHECKING:
     import polars as pl
@@ -123,7 +123,7 @@ def _why_values_are_copied(node: Any) -> str:
     if node.meaning is not None and node.meaning.startswith("tt") and node.meaning != "ttn":
         return "polars has times of day only in nanoseconds, and converts other times of day"
     if is_run_end(node):
-        return "the value of each run is repeated for its elements"
+        return RUNS
     if kind_of(node).indices and not kind_of(nested_of(node.content)).characters:
         return "polars has categories of strings only, and replaces each index by its value"
     return LIST_VIEWS if is_list_view(node) else ""
@@ -153,6 +153,4 @@ def _rejection(error: BaseException) -> Refusal:
 
 def why_copied(array: Any, obj: Any) -> str:
     """Return why `as_polars` copies `array` without ``copy=True``, or "" if it does not."""
-    return (
-        PACKED_BOOLEANS if packs_booleans(array) else next(filter(None, map(_why_values_are_copied, walk(array))), "")
-    )
+    return PACKED_BOOLEANS if packs_booleans(array) else find_reason(array, _why_values_are_copied)
