@@ -68,7 +68,7 @@ from arrayhub.nested.to_device import child_nodes
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.export import check_export, why_copied
+from arrayhub.sparse.export import SparseKind, check_kind, sparse_kind_of, why_copied
 from arrayhub.sparse.formats import is_on_host
 from arrayhub.sparse.libraries import RULES, sparse_or_none
 
@@ -724,17 +724,46 @@ def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
 def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
     if consumer == "arrayhub.SparseArray":
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
+    own = "x" if x is obj else "arrayhub.assparse(x)"
     if consumer in RULES:
-        error = try_call(check_export, x, consumer)[1]
-        if error is not None:
-            return Verdict(consumer, CANNOT, _reason(error), getattr(error, "call", ""))
+        obstacle = _obstacle_to_sparse(sparse_kind_of(x), consumer)
+        if obstacle:
+            return Verdict(consumer, CANNOT, obstacle, _call_on_sparse(x, consumer, own))
         why = why_copied(x, consumer)
         way = "device='cpu'" if RULES[consumer].host and not is_on_host(x) else "copy=True"
-        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", *((way,) if why else ())))
+        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", way if why else ""))
     why = f"it is sparse, and {consumer} does not have sparse arrays; to_dense() makes a dense copy"
-    dense = _without_elements(x.dtype, len(x.shape))
-    instead = f"{'x' if x is obj else 'arrayhub.assparse(x)'}.to_dense()"
-    return Verdict(consumer, CANNOT, why, _call_on(instead, dense, consumer))
+    return Verdict(consumer, CANNOT, why, _call_on_dense(x, consumer, own))
+
+
+def _obstacle_to_sparse(kind: SparseKind, consumer: str) -> str:
+    """Return why a library rejects sparse arrays of a kind, even as copies, or ""."""
+    why = find_obstacle(check_kind, kind, consumer)
+    return why or (_obstacle(_empty(kind.dtype), consumer) if consumer in _ROWS else "")
+
+
+def _call_on_sparse(x: SparseArray, consumer: str, own: str) -> str:
+    """Return the call that converts the element type, the format and the dimensions to what a library supports."""
+    moved = RULES[consumer].host and not is_on_host(x)
+    plain = sparse_kind_of(x)._replace(is_uneven=False)
+    formats = [("x", sparse_kind_of(x)), (f"{own}.to_format('coo')", plain._replace(format="coo", batch_ndim=0))]
+    if not (plain.batch_ndim or plain.dense_ndim) and len(plain.shape) == 2:
+        formats.insert(1, (f"{own}.to_format('csr')", plain._replace(format="csr")))
+    for dtype in (None, *_casts(x.dtype)):
+        for given, kind in formats:
+            wanted = kind if dtype is None else kind._replace(dtype=np.dtype(dtype))
+            if not _obstacle_to_sparse(wanted, consumer):
+                cast = "" if dtype is None else f"dtype={dtype!r}"
+                return call_of(consumer, given, cast, "device='cpu'" if moved else "" if cast else "copy=True")
+    return _call_on_dense(x, consumer, own)
+
+
+def _call_on_dense(x: SparseArray, consumer: str, own: str) -> str:
+    """Return the call that exports a dense copy of a sparse array."""
+    dense = f"{own}.to_dense()"
+    if consumer in RULES and consumer not in _ROWS:  # a library that has only sparse arrays
+        return dense
+    return _call_on(dense, _without_elements(x.dtype, len(x.shape)), consumer)
 
 
 def _call_on(x: str, array: Any, consumer: str) -> str:

@@ -4,19 +4,18 @@ arrays that a library does not accept.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
-from arrayhub._core.errors import NO_CUDA_DEVICE, Refusal, name_of_type, needed, show
+from arrayhub._core.errors import Refusal, name_of_type, needed, show
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.functions import as_cupy, as_numpy, as_torch, asarray
 from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.libraries.jax import NARROWED, has_x64
-from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import (
@@ -209,7 +208,7 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
     rules = RULES[library]
     if x._state & rules.bit:
         return x
-    _check_kind(x, rules, library)
+    check_kind(sparse_kind_of(x), library)
     given = x
     if library == "jax":
         needed("jax", "to create its sparse arrays")
@@ -247,7 +246,7 @@ def _find_obstacle(x: Any, rules: SparseLibrary, library: str) -> tuple[str, Cal
         return f"indices of {names} are not supported; accepted: {' or '.join(accepted)}", _convert_indices
     if rules.joined and x.format == "coo" and x.coords_array is None:
         return "the coordinates are separate arrays, and the library requires a single array", _convert_indices
-    if rules.values and not x.dtype.isnative:
+    if not x.dtype.isnative:
         return f"values of {x.dtype} are not in native byte order", _convert_byte_order
     return None
 
@@ -268,47 +267,47 @@ def why_copied(x: Any, library: str) -> str:
     return ""
 
 
-def check_export(x: Any, library: str) -> None:
-    """Raise the Refusal of an export that fails even with ``copy=True``, without converting the array."""
-    _check_kind(x, RULES[library], library)
-    if library == "cupy" and not has_device():
-        raise Refusal(library, NO_CUDA_DEVICE)
+class SparseKind(NamedTuple):
+    """The properties of a sparse array that decide whether a library supports it or its copy."""
+
+    format: str
+    shape: tuple[int, ...]
+    batch_ndim: int
+    dense_ndim: int
+    dtype: Any
+    is_uneven: bool  # whether the batches have different numbers of stored values
 
 
-def _check_kind(x: Any, rules: SparseLibrary, library: str) -> None:
-    """Raise Refusal if the library does not support the format, the dimensions or the element type."""
+def sparse_kind_of(x: Any) -> SparseKind:
+    """Return the properties of a sparse array. Pointers in host memory show whether batches are uneven."""
+    padded = x._state & PADDED and x.batch_ndim and x.format != "coo" and is_on_host(x)
+    uneven = bool(padded) and np.unique(as_numpy(x.indptr)[..., -1]).size > 1
+    return SparseKind(x.format, x.shape, x.batch_ndim, x.dense_ndim, x.dtype, uneven)
 
-    def export(given: str, *arguments: str) -> str:
-        name, words = (f"as_{library}", ()) if library != "pydata_sparse" else ("convert", ("'pydata_sparse'",))
-        return f"arrayhub.{name}({', '.join((given, *words, *arguments))})"
 
-    def call(method: str) -> str:
-        return export(f"arrayhub.assparse(x).{method}", "copy=True")
-
-    if x.format not in rules.formats:  # type: ignore[operator]
-        other = "to_format('coo')" if x.batch_ndim or x.dense_ndim else "to_format('csr')"
-        raise Refusal(library, f"{x.format} is not supported", ", ".join(rules.formats or ()), call(other))
-    if x.batch_ndim and x.format not in rules.batches:
-        other = "to_dense()" if rules.max_ndim else "to_format('coo')"
-        raise Refusal(library, f"{x.format} of shape {x.shape} has batches, which are not supported", "", call(other))
-    padded = x._state & PADDED and library != "jax" and is_on_host(x)
-    if padded and x.batch_ndim and x.format != "coo" and np.unique(as_numpy(x.indptr)[..., -1]).size > 1:
-        raise Refusal(library, _COUNTS, "", call("to_format('coo')"))
-    if x.dense_ndim and not rules.dense:
-        raise Refusal(library, f"shape {x.shape} has dense dimensions, which are not supported", "", call("to_dense()"))
-    if rules.max_ndim and len(x.shape) > rules.max_ndim:
-        reason = f"shape {x.shape} has {len(x.shape)} dimensions"
-        raise Refusal(library, reason, str(rules.max_ndim), call("to_dense()"))
-    if rules.values and x.dtype.char not in rules.values:
-        names = list(dict.fromkeys(np.dtype(char).name for char in rules.values))
-        wider = next((name for name in names if np.can_cast(x.dtype, name)), None)
-    elif library == "jax" and x.dtype.name in NARROWED and not has_x64():
-        names, wider = [f"{NARROWED[x.dtype.name]}, or {x.dtype.name} with jax_enable_x64"], NARROWED[x.dtype.name]
+def check_kind(kind: SparseKind, library: str) -> None:
+    """Raise Refusal if a library does not support arrays of a kind, even as copies."""
+    rules, accepted = RULES[library], ""
+    values = rules.values.get(kind.format, "")
+    if kind.format not in rules.formats:  # type: ignore[operator]
+        reason, accepted = f"{kind.format} is not supported", ", ".join(rules.formats or ())
+    elif kind.batch_ndim and kind.format not in rules.batches:
+        reason = f"{kind.format} of shape {kind.shape} has batches, which are not supported"
+    elif kind.is_uneven and library != "jax":
+        reason = _COUNTS
+    elif kind.dense_ndim and not rules.dense:
+        reason = f"shape {kind.shape} has dense dimensions, which are not supported"
+    elif rules.max_ndim and len(kind.shape) > rules.max_ndim:
+        reason, accepted = f"shape {kind.shape} has {len(kind.shape)} dimensions", str(rules.max_ndim)
+    elif values and kind.dtype.char not in values:
+        names = ", ".join(dict.fromkeys(np.dtype(char).name for char in values))
+        reason, accepted = f"values of {kind.dtype} are not supported", names
+    elif library == "jax" and kind.dtype.name in NARROWED and not has_x64():
+        accepted = f"{NARROWED[kind.dtype.name]}, or {kind.dtype.name} with jax_enable_x64"
+        reason = f"values of {kind.dtype} are not supported"
     else:
         return
-    place = ("device='cpu'",) if rules.host and not is_on_host(x) else ()
-    cast = export("x", f"dtype={wider!r}", *place) if wider else ""
-    raise Refusal(library, f"values of {x.dtype} are not supported", ", ".join(names), cast)
+    raise Refusal(library, reason, accepted)
 
 
 def _list_index_types(x: Any, rules: SparseLibrary, library: str) -> tuple[str, ...]:

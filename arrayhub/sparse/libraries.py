@@ -6,7 +6,7 @@ docs/sparse.md shows the table, and tests/sparse/test_export_rules.py checks eac
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -43,7 +43,8 @@ class SparseLibrary:
     joined: bool = False  # whether the coordinates are one array instead of one array for each dimension
     batches: tuple[str, ...] = ()  # formats in which the library supports batch dimensions
     dense: bool = False  # whether the library supports dense dimensions
-    values: str = ""  # accepted element types, as NumPy's characters; empty if the library itself rejects the others
+    # accepted element types by format, as NumPy's characters; for other formats, the exporter of the parts decides
+    values: dict[str, str] = field(default_factory=dict)
     host: bool = True  # whether the library reads only host memory
     max_ndim: int | None = None  # largest number of dimensions, or None
 
@@ -276,14 +277,7 @@ def _emit_pydata_sparse(x: SparseArray, export: _Export, matrix: bool) -> Any:
     if x.format == "coo":
         return sparse.COO(export(x.coords_array), data, shape=x.shape, has_duplicates=False, sorted=True)
     parts = (data, *_export_structure(x, export))
-    try:
-        return sparse.GCXS(parts, shape=x.shape, compressed_axes=(FORMATS[x.format].compressed,))
-    except PASSES_ON:
-        raise
-    except Exception as error:  # GCXS is compiled by Numba, which does not support float16
-        raise Refusal(
-            "pydata_sparse", f"GCXS does not support {x!r} ({first_line(error)}). Use x.to_format('coo')"
-        ) from error
+    return sparse.GCXS(parts, shape=x.shape, compressed_axes=(FORMATS[x.format].compressed,))
 
 
 # ----------------------------------------------------------------------------------------------------------- oneDAL
@@ -313,7 +307,7 @@ LIBRARIES = {
         as_numpy,
         16,
         dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH),
-        values="?bBhHiIlLqQfdgFDG",
+        values=dict.fromkeys(("coo", "csr", "csc", "bsr"), "?bBhHiIlLqQfdgFDG"),
     ),
     "torch": SparseLibrary(
         _parse_torch,
@@ -344,7 +338,7 @@ LIBRARIES = {
         as_cupy,
         128,
         dict(coo=_NARROW, csr=_NARROW, csc=_NARROW),
-        values="?fdFD",
+        values=dict.fromkeys(("coo", "csr", "csc"), "?fdFD"),
         host=False,
         max_ndim=2,
     ),
@@ -356,6 +350,7 @@ LIBRARIES = {
         dict(coo=_ANY, csr=_ANY, csc=_ANY),
         canonical=("coo", "csr", "csc"),
         joined=True,
+        values=dict.fromkeys(("csr", "csc"), "?bBhHiIlLqQfdFD"),  # GCXS is compiled by Numba
     ),
     "onedal": SparseLibrary(_parse_onedal),
 }
