@@ -39,7 +39,9 @@ import numpy
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import Device
-from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal, dimensions, name_argument, name_of_type, show
+from arrayhub._core.errors import (
+    PASSES_ON, InterfaceError, RangeRefusal, Refusal, TypeRefusal, ValueRefusal, dimensions, name_argument, name_of_type, show,
+)
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
@@ -276,9 +278,22 @@ cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept
     )
 
 
+cdef inline Misfit shape_misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+    """Return RANK or LENGTH if the request does not accept the shape, else FITS."""
+    cdef int k
+    if a.nd_ < r.min_nd or r.max_nd > 0 and a.nd_ > r.max_nd or r.shape != NULL and a.nd_ != r.max_nd:
+        return RANK
+    if r.shape != NULL:
+        for k in range(a.nd_):
+            if r.shape[k] != -1 and r.shape[k] != a.shape_[k]:
+                return LENGTH
+    return FITS
+
+
 cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     """Return the first condition that an array does not meet."""
-    cdef int flags = a.flags_, k
+    cdef int flags = a.flags_
+    cdef Misfit shape = shape_misfit(a, r)
     if not flags & NOTSWAPPED and not r.as_is:
         return BYTE_ORDER
     if r.ndtypes and not (flags & NOTSWAPPED and same_type(r.dtypes, &a.dl_dtype_)) \
@@ -286,12 +301,8 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
         return TYPE
     if flags & PACKED and not r.as_is:
         return SHARED_BYTES
-    if a.nd_ < r.min_nd or r.max_nd > 0 and a.nd_ > r.max_nd or r.shape != NULL and a.nd_ != r.max_nd:
-        return RANK
-    if r.shape != NULL:
-        for k in range(a.nd_):
-            if r.shape[k] != -1 and r.shape[k] != a.shape_[k]:
-                return LENGTH
+    if shape != FITS:
+        return shape
     if r.flags & WRITEABLE and not flags & WRITEABLE:
         return READ_ONLY
     if a.device_.device_type != kDLCPU or not where_of(r) & <int> USM_ARRAY_ON_HOST:
@@ -314,12 +325,10 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
     if not import_copied(a, obj):
         return 0
     if r.flags & WRITEABLE:
-        raise error_about(TypeError, obj, "can only be imported as a copy, so writes would be lost; accepted: an array"
-                          " whose memory can be viewed, such as x = numpy.asarray(x)")
+        reason = "can only be imported as a copy, so writes would be lost"
+        raise refuse(TypeRefusal, obj, reason, "an array whose memory can be viewed, such as x = numpy.asarray(x)")
     if issubclass(type(obj), VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
-        first = accepted_types(r).partition(" or ")[0]
-        dtype = f", dtype={first!r}" if misfit(a, r) == TYPE and is_cast_of_kind(a, r) else ""
-        raise error_about(TypeError, obj, f"is not an array; accepted: an array, such as numpy.asarray(x{dtype})")
+        raise refuse(TypeRefusal, obj, "is not an array", "an array", call_to_fit(a, r))
     return 0
 
 
@@ -328,6 +337,8 @@ cdef Descriptor copy_to_fit(Descriptor a, object obj, const PyUSMArrayRequest* r
     cdef int resolved = 0
     cdef Misfit wrong = misfit(a, r)
     cdef Descriptor made
+    if wrong == TYPE:
+        functions.refuse_bytes(obj, dtype_of(&r.dtypes[0]))
     while wrong != FITS:
         made = None if r.flags & WRITEABLE or resolved >> <int> wrong & 1 else resolve_misfit(a, obj, r, wrong)
         if made is None:
@@ -400,8 +411,8 @@ cdef object range_error(object obj, const PyUSMArrayRequest* r):
             number = out_of_range(numbers, wanted)
             if number is not None:
                 number = number if type(number) is int else number.item()
-                return error_about(OverflowError, obj, f"holds {show(number)}, out of the range of {name_of_accepted(r, k)};"
-                                   f" accepted: numbers in the range of {accepted_types(r)}")
+                reason = f"holds {show(number)}, out of the range of {name_of_accepted(r, k)}"
+                return refuse(RangeRefusal, obj, reason, f"numbers in the range of {accepted_types(r)}")
     return None
 
 
@@ -511,8 +522,9 @@ cdef object add_name(const PyUSMArrayRequest* r, object error):
         return error
 
 
-cdef object error_about(type kind, object obj, str words):
-    return kind(f"this {name_of_type(type(obj))} {words}")
+cdef object refuse(type form, object obj, str reason, str accepted="", str call=""):
+    """Return the refusal of an object. `form` is the subclass of Refusal."""
+    return form("", f"this {name_of_type(type(obj))} {reason}", accepted, call)
 
 
 cdef str accepted_types(const PyUSMArrayRequest* r):
@@ -545,55 +557,66 @@ cdef str accepted_memory(const PyUSMArrayRequest* r):
     return " or ".join([name for bit, name in names.items() if where & bit])
 
 
-cdef str transfer_call(const PyUSMArrayRequest* r):
-    device = target_device(r)
-    return "Call arrayhub.to_host(x)" if device == "cpu" else f"Call arrayhub.to_device(x, {device!r})"
-
-
 cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
     """Return the error for a misfit, with the accepted values and a call that makes a suitable array."""
-    if wrong == BYTE_ORDER:
-        return error_about(TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted:"
-                           " native byte order. Call arrayhub.asarray(x).native(), which copies")
-    if wrong == TYPE:
-        return type_error(a, obj, r)
-    if wrong == SHARED_BYTES:
-        return error_about(TypeError, obj, f"has {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes;"
-                           " accepted: elements of one or more bytes each")
-    if wrong == RANK:
-        return error_about(ValueError, obj, f"has {dimensions(a.nd_)}, shape {shape_tuple(a)}; accepted:"
-                           f" {accepted_ranks(r)}")
-    if wrong == LENGTH:
-        lengths = ", ".join(["any" if r.shape[k] == -1 else str(r.shape[k]) for k in range(r.max_nd)])
-        return error_about(ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")
-    if wrong == READ_ONLY:
-        return error_about(ValueError, obj, "is read-only; accepted: writable memory, such as arrayhub.asarray(x).copy()")
-    if wrong == MEMORY:
-        return error_about(BufferError, obj, f"is on {device_name(a)}; accepted: {accepted_memory(r)}. {transfer_call(r)},"
-                           " which copies")
-    if wrong == MISALIGNED:
-        return error_about(BufferError, obj, "has unaligned elements; call arrayhub.asarray(x).aligned(), which copies")
-    if wrong == STRIDES:
-        return error_about(BufferError, obj, f"has byte strides {stride_tuple(a)}, which are not multiples of its itemsize"
-                           f" {a.itemsize_}; call arrayhub.asarray(x).copy()")
-    return layout_error(a, obj, r)
-
-
-cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    if is_built(a, obj, r):
+    if wrong == TYPE and is_built(a, obj, r):
         error = range_error(obj, r)
         if error is not None:
             return error
-    accepted = accepted_types(r)
-    words = f"has elements of {name_of_elements(a)}; accepted: {accepted}"
-    if r.flags & WRITEABLE:
-        return error_about(TypeError, obj, words)
-    first = accepted.partition(" or ")[0]
-    if r.may & <int> USM_ARRAY_MAY_CAST:
-        return error_about(TypeError, obj, f"{words}, or a type of the same or a lower kind (bool, integer, real, complex)")
-    if not is_cast_of_kind(a, r):      # asarray(dtype=) would change the kind or raise, so do not suggest it
-        return error_about(TypeError, obj, words)
-    return error_about(TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
+    call = call_to_fit(a, r)
+    if wrong == BYTE_ORDER:
+        reason = f"has elements of {name_of_elements(a)}, in the other byte order"
+        return refuse(TypeRefusal, obj, reason, "native byte order", call)
+    if wrong == TYPE:
+        accepted = accepted_types(r)
+        if r.may & <int> USM_ARRAY_MAY_CAST and not r.flags & WRITEABLE:
+            accepted += ", or a type of the same or a lower kind (bool, integer, real, complex)"
+        return refuse(TypeRefusal, obj, f"has elements of {name_of_elements(a)}", accepted, call)
+    if wrong == SHARED_BYTES:
+        reason = f"has {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes"
+        return refuse(TypeRefusal, obj, reason, "elements of one or more bytes each")
+    if wrong == RANK:
+        return refuse(ValueRefusal, obj, f"has {dimensions(a.nd_)}, shape {shape_tuple(a)}", accepted_ranks(r))
+    if wrong == LENGTH:
+        lengths = ", ".join(["any" if r.shape[k] == -1 else str(r.shape[k]) for k in range(r.max_nd)])
+        return refuse(ValueRefusal, obj, f"has shape {shape_tuple(a)}", f"({lengths})")
+    if wrong == READ_ONLY:
+        return refuse(ValueRefusal, obj, "is read-only", "writable memory", call)
+    if wrong == MEMORY:
+        return refuse(Refusal, obj, f"is on {device_name(a)}", accepted_memory(r), call)
+    if wrong == MISALIGNED:
+        return refuse(Refusal, obj, "has unaligned elements", "aligned elements", call)
+    if wrong == STRIDES:
+        reason = f"has byte strides {stride_tuple(a)}, which are not multiples of its itemsize {a.itemsize_}"
+        return refuse(Refusal, obj, reason, "", call)
+    strides = None if a.byte_strides_ == NULL else stride_tuple(a)
+    both = r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS
+    wanted = "contiguous in both orders" if both else f"{order_of(r)}-contiguous"
+    return refuse(Refusal, obj, f"is not {wanted}: shape {shape_tuple(a)} with byte strides {strides}", "", call)
+
+
+cdef str order_of(const PyUSMArrayRequest* r):
+    return "F" if r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS else "C"
+
+
+cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
+    """Return the call that makes an array of `x` that meets a request, or "" if no conversion of the elements does."""
+    cdef bint both = r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS
+    cdef bint is_cast = r.ndtypes and not accepts_type(a, r)
+    if a.flags_ & PACKED or shape_misfit(a, r) != FITS or both and a.nd_ > 1:
+        return ""
+    if is_cast and (r.flags & WRITEABLE or not is_cast_of_kind(a, r)):      # writes to another type would be lost
+        return ""
+    device = "" if memory_kinds_of(a) & where_of(r) else target_device(r)
+    words = f", dtype={accepted_types(r).partition(' or ')[0]!r}" if is_cast else ""
+    words += f", device={device!r}" if device else ""
+    call = f"arrayhub.asarray(x{words})"
+    if not words and not a.flags_ & NOTSWAPPED:
+        call += ".native()"
+    wanted = r.flags & (C_CONTIGUOUS | F_CONTIGUOUS | WRITEABLE) | ALIGNED
+    if order_of(r) == "F" and a.nd_ > 1:
+        return f"{call}.copy(order='F')"
+    return call if words or a.flags_ & wanted == wanted and a.strides_ != NULL else f"{call}.copy()"
 
 
 cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
@@ -605,16 +628,6 @@ cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
     from arrayhub.array.casting import keeps_kind
 
     return wanted is not None and keeps_kind(dtype, wanted)
-
-
-cdef object layout_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    both = r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS
-    order = "F" if r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS else "C"
-    wanted = "contiguous in both orders" if both else f"{order}-contiguous"
-    return error_about(
-        BufferError, obj, f"is not {wanted}: shape {shape_tuple(a)} with byte strides"
-        f" {None if a.byte_strides_ == NULL else stride_tuple(a)}; call arrayhub.asarray(x).copy(order={order!r})"
-    )
 
 
 # ---------------------------------------------------------------------------------------------------- requests in Python
@@ -798,7 +811,7 @@ cdef class Request:
             r.name = <const char*> prefix
         cdef Descriptor a = request(obj, &r)
         if self.pattern is not None and not has_lengths(a, self.pattern):
-            raise add_name(&r, error_about(ValueError, obj, f"has shape {shape_tuple(a)}; accepted: {self.pattern}"))
+            raise add_name(&r, refuse(ValueRefusal, obj, f"has shape {shape_tuple(a)}", str(self.pattern)))
         return a
 
     def matches(self, obj, /):
@@ -820,7 +833,7 @@ cdef class Request:
         Examples
         --------
         >>> Request("float64").explain(np.zeros(3, "f4"))
-        "this numpy.ndarray has elements of float32; accepted: float64. Call arrayhub.asarray(x, dtype='float64'), which copies"
+        "this numpy.ndarray has elements of float32; accepted: float64. Call arrayhub.asarray(x, dtype='float64')"
         """
         words = ""
         try:

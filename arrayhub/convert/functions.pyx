@@ -311,7 +311,7 @@ cdef object as_dtype(object dtype):
 
 def refuse_bytes(obj, dtype, /):
     """Raise TypeRefusal for bytes and untyped buffers with a dtype of several bytes, whose elements would be single bytes."""
-    if not is_untyped(obj) or requested_dtype(dtype).itemsize == 1:
+    if not is_untyped(obj) or dtype is None or requested_dtype(dtype).itemsize == 1:
         return
     shown = repr(dtype) if type(dtype) is str else repr(requested_dtype(dtype).name)
     raise TypeRefusal(

@@ -54,6 +54,31 @@ def test_ndim_and_ellipsis_limit_the_number_of_dimensions():
     )
 
 
+@pytest.mark.parametrize("order", [None, "C", "F"])
+@pytest.mark.parametrize("text", ["... * float64", "n * m * float64", "n * m * {int32, float64}", "n * 2 * float32"])
+def test_call_of_a_refusal_meets_the_request(text, order):
+    whole, unaligned = np.arange(12).reshape(3, 4), np.frombuffer(bytearray(49), "u1")[1:].view("f8").reshape(3, 2)
+    request = Request(text, order=order)
+    called = 0
+    for x in (
+        whole,
+        whole[::-1, ::2],
+        whole.astype(">f8").T,
+        whole.astype("f4"),
+        unaligned,
+        whole[0],
+        [[1, 2], [3, 4]],
+    ):
+        if request.matches(x):
+            continue
+        with pytest.raises(ah.Refusal) as error:
+            request.asarray(x)
+        call = error.value.call
+        assert not call or request.matches(eval(call, {"arrayhub": ah, "x": x}))
+        called += bool(call)
+    assert called >= 3
+
+
 def test_element_type_must_be_in_the_set():
     request = Request("{float32, complex[float64], bfloat16}")
     assert request.matches(np.zeros(2, "f4")) and request.matches(np.zeros(2, "c16"))
@@ -126,7 +151,7 @@ def test_where_accepts_memory_of_a_sycl_device():
     device = ah.USMArray(4, "f8", buffer="device")
     assert Request(where="usm").matches(device) and not Request().matches(device)
     assert Request(where=("host", "usm")).matches(device)
-    assert "Call arrayhub.to_host(x)" in Request().explain(device)
+    assert "Call arrayhub.asarray(x, device='cpu')" in Request().explain(device)
     assert Request(may="transfer").asarray(device).device.type == "cpu"
 
 
