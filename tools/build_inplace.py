@@ -49,8 +49,12 @@ def commands(name, meson):
     cython += ["--depfile", "-I", ".", "-I", str(DECLARATIONS)]
     cython += [argument for argument in read_list(meson, r"cython_args = \[") if argument != "-I"]
     compiler = shlex.split(os.environ.get("CC", "gcc"))
-    level = "2" if name in read_list(meson, r"hot = \[") else "s"
-    compiler += [f"-O{level}", "-fPIC", "-shared", "-std=c11", "-pthread"]
+    if name in read_list(meson, r"hot = \["):
+        options = read_list(meson, r"fast_args = cc\.get_supported_arguments\(", r"\n  \)")
+        compiler += ["-O1", *options] if "gcc" in compiler[-1] else ["-O2"]
+    else:
+        compiler += ["-O2" if name in read_list(meson, r"loops = \[") else "-Os"]
+    compiler += ["-fPIC", "-shared", "-std=c11", "-pthread"]
     compiler += read_list(meson, r"c_args = cc\.get_supported_arguments\(", r"\n\)")
     compiler += shlex.split(os.environ.get("CFLAGS", ""))
     for folder in (sysconfig.get_path("include"), numpy.get_include(), str((PACKAGE / "_core").relative_to(ROOT))):
