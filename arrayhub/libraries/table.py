@@ -142,7 +142,7 @@ def _usm_memory(module: Any) -> Any:
 def _dpnp_array(module: Any) -> Any:
     import dpctl
 
-    return module.zeros(3) if dpctl.get_devices() else module.ndarray
+    return module.arange(3.0) if dpctl.get_devices() else module.ndarray
 
 
 # One row per library, by name, with the arguments of the class `Library` of libraries/known. Objects are recognized by
@@ -181,7 +181,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "numpy": dict(
         spellings=("np",),
         install="pip install 'numpy>=2.0'",
-        sample=lambda numpy: numpy.zeros(3),
+        sample=lambda numpy: numpy.arange(3.0),
         importers=(("derived", "numpy", "generic"), ("derived", "numpy", "ndarray")),
         exports=("cpu", True),
         own=0,  # an ndarray is returned unchanged if it does not contain Python objects
@@ -216,7 +216,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "torch": dict(
         spellings=("pytorch", "torch.sparse"),
         install="pip install torch",
-        sample=lambda torch: torch.zeros(3),
+        sample=lambda torch: torch.arange(3.0),
         traits=("LEGACY_IS_WRITABLE", "DLPACK_BY_IMPORTER"),
         device="read_torch",
         dtype="by_name",
@@ -234,7 +234,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "jax": dict(
         spellings=("jnp", "jax.numpy", "jax.experimental.sparse", "jaxlib"),
         install="pip install jax",
-        sample=lambda jax: jax.numpy.zeros(3),
+        sample=lambda jax: jax.numpy.arange(3.0),
         environment={
             "JAX_PLATFORMS": "cpu",
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -258,7 +258,7 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("cp", "cupyx", "cupyx.scipy.sparse"),
         install="pip install 'arrayhub[cuda13]'",
         by_driver={"12": "pip install 'arrayhub[cuda12]'"},
-        sample=lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
+        sample=lambda cupy: cupy.arange(3.0) if cupy.is_available() else cupy.ndarray,
         roots=("cupy", "cupyx"),
         traits=("LEGACY_IS_WRITABLE",),
         device="read_cupy",
