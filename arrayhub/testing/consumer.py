@@ -221,11 +221,12 @@ def _check_raising(read: Any) -> None:
     try:
         _read(read, producer)
     except Refused as refusal:
-        error, words = refusal.__cause__, str(refusal)
+        error, words = refusal.__cause__ or refusal, str(refusal)
         if not producer.called:
             raise NotMade(f"the consumer does not request DLPack: {words}") from error
-        is_kept = isinstance(error, BufferError) or "refused on purpose" in words or "dlpack" not in words.lower()
-        is_kept = is_kept or getattr(error, "__context__", None) is not None
+        # The error of the producer itself, an error that has it as its context, or one about other protocols.
+        is_kept = isinstance(error, BufferError) or error.__context__ is not None
+        is_kept = is_kept or "refused on purpose" in words or "dlpack" not in words.lower()
         require(is_kept and not isinstance(error, SystemError), f"the producer's BufferError becomes {words}")
         return
     raise Broken("the import succeeds although the producer raises BufferError")

@@ -22,8 +22,7 @@ def new_stream() -> int:
 
 
 def delay(stream: int) -> None:
-    """Keep a stream busy for 30 ms."""
-    # Use a C function, because a Python callback would need the GIL.
+    """Keep a stream busy for 30 ms, by a C function, because a Python callback would need the GIL."""
     call("cuLaunchHostFunc", stream, ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p), _MICROSECONDS)
 
 
