@@ -232,9 +232,6 @@ def _check_raising(read: Any) -> None:
     raise Broken("the import succeeds although the producer raises BufferError")
 
 
-# --------------------------------------------------------------------------------------------------- unusual capsules
-
-
 # DLPack's struct DLTensor, followed by the other members of DLManagedTensor.
 _MEMBERS = [
     "data",

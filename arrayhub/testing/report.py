@@ -1,7 +1,6 @@
 """Rules, their verdicts, and the report of a check, with one cell for each rule, element type and layout."""
 
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -148,6 +147,12 @@ class Report:
         if not self.ok:
             raise AssertionError("\n".join([f"{self.name} breaks rules:", *self._failure_lines()]))
 
+    def counts(self) -> Iterator[tuple[Rule, dict[str, int]]]:
+        """Yield each rule with the number of its cells by verdict."""
+        for rule in self.rules:
+            verdicts = [cell.verdict for cell in self.cells if cell.rule == rule.name]
+            yield rule, {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+
     def grouped_failures(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """Group the element types and layouts of the failing cells by rule and reason."""
         groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -163,9 +168,7 @@ class Report:
             yield f"    {links[rule]}"
 
     def __str__(self) -> str:
-        found = Counter((cell.rule, cell.verdict) for cell in self.cells)
-        counts = ((rule.name, *(str(found[rule.name, verdict]) for verdict in VERDICTS)) for rule in self.rules)
-        rows = [("rule", *VERDICTS), *counts]
+        rows = [("rule", *VERDICTS), *((rule.name, *map(str, found.values())) for rule, found in self.counts())]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [self.name]
         lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
