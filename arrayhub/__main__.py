@@ -16,14 +16,15 @@ import dataclasses
 import importlib.util
 import json
 import os
+import pathlib
 import pkgutil
 import re
 import runpy
 import sys
 from types import ModuleType
-from typing import Any, TextIO
+from typing import Any
 
-from arrayhub import __version__
+import arrayhub
 from arrayhub.capi import OPTIONS
 
 _OBJECT = "package.module:object, such as mylib.data:images, or a Python expression, such as 'numpy.arange(3)[::-1]'"
@@ -34,7 +35,7 @@ _DOTTED = re.compile(r"\w+(\.\w+)+")
 def main() -> int:
     """Run the command in ``sys.argv``, and return the exit status. Without a command, print the list of commands."""
     parser = argparse.ArgumentParser(prog="python -m arrayhub", description="A hub between array protocols.")
-    parser.add_argument("--version", action="version", version=f"arrayhub {__version__}")
+    parser.add_argument("--version", action="version", version=f"arrayhub {arrayhub.__version__}")
     choices = parser.add_subparsers(dest="command", metavar="command")
     for command, arguments in COMMANDS.items():
         purpose, _, epilog = (command.__doc__ or "").partition("\n\n")
@@ -42,9 +43,7 @@ def main() -> int:
         choice = choices.add_parser(command.__name__, help=summary, description=purpose, epilog=epilog)
         choice.set_defaults(run=command, fail=choice.error)
         for names, keywords in arguments.items():
-            argument = choice.add_argument(*names.split(", "), **keywords)
-            if argument.nargs == argparse.REMAINDER:
-                argument.required = False  # otherwise, the error for a missing script names the arguments, too
+            choice.add_argument(*names.split(", "), **keywords)
     options = parser.parse_args()
     if options.command is None:
         parser.print_help()
@@ -68,11 +67,9 @@ def check(options: argparse.Namespace) -> int:
 
     Exit status: 0 if the descriptions agree, else 1.
     """
-    from arrayhub import check
-
     target = _evaluate(options)
     try:
-        differences = check(target)
+        differences = arrayhub.check(target)
     except (BufferError, TypeError) as error:  # none of the target's protocols describes an array
         options.fail(str(error))
     print("\n".join(map(str, differences)) or "the descriptions agree")
@@ -94,10 +91,8 @@ def conformance(options: argparse.Namespace) -> int:
     Exit status: 0 if arrays were tested and no rule is broken, else 1. The documentation of
     arrayhub.testing.check_producer and check_consumer describes the arguments of the function.
     """
-    from arrayhub.testing import check_consumer, check_producer
-
     function = _evaluate(options)
-    check = check_consumer if options.consumer else check_producer
+    check = arrayhub.testing.check_consumer if options.consumer else arrayhub.testing.check_producer
     names = {key: value.split(",") for key in ("dtypes", "layouts") if (value := getattr(options, key)) is not None}
     try:
         report = check(function, **names)
@@ -131,11 +126,9 @@ def explain(options: argparse.Namespace) -> int:
     function, it is not called. Expressions must use full module names, as in 'numpy.arange(3)[::-1]'. The
     modules that an expression names are imported first.
     """
-    from arrayhub import explain
-
     target = _evaluate(options)
     try:
-        explanation = explain(target, to=options.to)
+        explanation = arrayhub.explain(target, to=options.to)
     except (TypeError, ValueError) as error:  # only `to` can be invalid: explain accepts any object
         options.fail(f"argument --to: {error}")
     print(json.dumps(dataclasses.asdict(explanation), indent=2) if options.json else explanation)
@@ -147,15 +140,18 @@ def trace(options: argparse.Namespace) -> int:
 
     The table is printed to stderr, even if the script fails. The exit status is the script's.
     """
-    from arrayhub import trace
-
     sys.path[0] = os.getcwd() if options.module else os.path.dirname(os.path.abspath(options.script))
     if not (_is_module if options.module else os.path.isfile)(options.script):
         kind = "module" if options.module else "file"
         options.fail(f"argument script: {kind} {options.script!r} does not exist")
-    file = _open_file(options) if options.json else None  # before the script runs, to fail early
+    path = pathlib.Path(options.json).absolute() if options.json else None  # the script may change the current folder
+    try:
+        if path is not None:
+            path.write_bytes(b"")  # before the script runs, to fail early
+    except OSError as error:
+        options.fail(f"argument --json: {options.json!r} cannot be written: {error.strerror}")
     sys.argv = [options.script, *options.arguments]
-    traced = trace()
+    traced = arrayhub.trace()
     try:
         with traced:
             if options.module:
@@ -163,9 +159,9 @@ def trace(options: argparse.Namespace) -> int:
             else:
                 runpy.run_path(options.script, run_name="__main__")
     finally:
-        if file is not None:
-            with file:
-                json.dump([{**event._asdict(), "code": event.code} for event in traced.events], file, indent=1)
+        if path is not None:
+            events = [{**event._asdict(), "code": event.code} for event in traced.events]
+            path.write_text(json.dumps(events, indent=1), encoding="utf-8")
         else:
             print(traced, file=sys.stderr)
     return 0
@@ -204,14 +200,6 @@ def _is_module(name: str) -> bool:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):  # a parent package does not exist, or the name is relative
         return False
-
-
-def _open_file(options: argparse.Namespace) -> TextIO:
-    try:
-        return open(options.json, "w", encoding="utf-8")
-    except OSError as error:
-        options.fail(f"argument --json: {options.json!r} cannot be written: {error.strerror}")
-        raise
 
 
 class _Modules(dict[str, Any]):

@@ -8,109 +8,67 @@ with a copy, is a failure, too. ``python -m arrayhub doctor`` lists the librarie
 import array
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator
+import os
 from typing import Any
 
 import numpy as np
 
 import arrayhub
 from arrayhub import USMArray, sycl_runtime
-from arrayhub.runtimes.cuda import has_device
+from arrayhub.convert.functions import CONSUMERS
+from arrayhub.libraries.known import LIBRARIES, NESTING
 
-CONSUMERS = ("numpy", "torch", "jax", "numba", "dpnp", "cupy", "pyarrow", "polars", "pandas", "awkward")
-
-# The elements of all arrays of the demo, at an address that jax shares.
-VALUES = arrayhub.as_numpy(arrayhub.from_array(np.arange(12, dtype="f4").reshape(3, 4)))
+COLUMNS = ("from", "protocol", "device", "shape", "strides", "shared with", "copied to, on request")
 
 
-def is_installed(library: str) -> bool:
-    return importlib.util.find_spec(library) is not None
-
-
-def find_sycl_devices() -> list[str]:
-    """Return the names of the SYCL devices. The list is empty without dpctl, a runtime or a driver."""
-    if not is_installed("dpctl"):
-        return []
+def find_libraries() -> tuple[dict[str, Any], list[str], bool]:
+    """Return example arrays by name, the names of the usable consumers, and whether dpctl finds no device."""
+    aligned = arrayhub.from_array(np.arange(12, dtype="f4").reshape(3, 4))  # at an address that jax shares
+    producers: dict[str, Any] = {"numpy ndarray": arrayhub.as_numpy(aligned), "numpy a[::-1]": np.arange(3.0)[::-1]}
+    producers |= {"bytes": b"arrayhub", "array.array": array.array("f", range(3))}
+    consumers, lacks_sycl = [], False
     sycl_runtime.configure()
-    return [device.name for device in importlib.import_module("dpctl").get_devices()]
-
-
-# ------------------------------------------------------------------------------------------------------ producers
-
-
-def make_tensors(torch: Any) -> dict[str, Any]:
-    tensors = {"torch tensor": torch.arange(12, dtype=torch.float32).reshape(3, 4)}
-    if torch.cuda.is_available():
-        tensors["torch tensor on a GPU"] = tensors["torch tensor"].cuda()
-    return tensors
-
-
-def make_usm(dpctl: Any) -> dict[str, Any]:
-    arrays: dict[str, Any] = {}
-    for kind in ("Host", "Shared", "Device") if find_sycl_devices() else ():
-        block = getattr(importlib.import_module("dpctl.memory"), f"MemoryUSM{kind}")(12)
-        block.copy_from_host(bytes(range(12)))
-        arrays[f"dpctl MemoryUSM{kind}"] = block
-    return arrays
-
-
-PRODUCERS: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "ml_dtypes": lambda ml_dtypes: {"numpy array of bfloat16": VALUES.astype(ml_dtypes.bfloat16)},
-    "torch": make_tensors,
-    "jax": lambda jax: {"jax array": jax.device_put(VALUES, jax.devices("cpu")[0])},
-    "pyarrow": lambda pyarrow: {"pyarrow array": pyarrow.array(range(12), pyarrow.float32())},
-    "polars": lambda polars: {"polars Series": polars.Series(range(12), dtype=polars.Float32)},
-    "pandas": lambda pandas: {"pandas Series": pandas.Series(range(12), dtype="float32")},
-    "awkward": lambda awkward: {"awkward array": awkward.Array(VALUES)},
-    "xarray": lambda xarray: {"xarray DataArray": xarray.DataArray(VALUES, dims=("y", "x"))},
-    "dpctl": make_usm,
-    "dpnp": lambda dpnp: {"dpnp array": dpnp.arange(12, dtype="f4")} if find_sycl_devices() else {},
-    "cupy": lambda cupy: {"cupy array": cupy.arange(12, dtype="f4")} if cupy.is_available() else {},
-}
-
-
-def make_producers() -> Iterator[tuple[str, Any]]:
-    """Yield example arrays of Python, NumPy and each installed library, in host memory and on the available devices."""
-    yield "numpy array", VALUES
-    yield "numpy a[::-1]", np.arange(11, -1, -1, dtype="f4")[::-1]
-    yield "bytes", bytes(range(12))
-    yield "bytearray", bytearray(range(12))
-    yield "array.array", array.array("f", range(12))
-    for library, make in PRODUCERS.items():
-        if is_installed(library):
-            yield from make(importlib.import_module(library)).items()
-
-
-# ------------------------------------------------------------------------------------------------------ the demo
+    for row in LIBRARIES:
+        if row.install is None or importlib.util.find_spec(row.name) is None:
+            continue
+        os.environ.update(row.environment)
+        module = importlib.import_module(row.name)
+        sample = None if row.sample is None else row.sample(module)
+        if isinstance(sample, type):  # the device of the library's arrays is missing
+            lacks_sycl |= row.name == "dpctl"
+            continue
+        if sample is not None:
+            producers.setdefault(f"{row.name} {type(sample).__name__}", sample)
+        consumer = row.like if row.nests else row.name
+        consumers += [consumer] if consumer in (*CONSUMERS, *NESTING) else []
+    return producers, consumers, lacks_sycl
 
 
 def run() -> int:
     """Convert every producer's array to every consumer, print the results, and return the exit status."""
-    devices = find_sycl_devices()
-    unusable = {library for library, usable in (("dpnp", devices), ("cupy", has_device())) if not usable}
-    consumers = [library for library in CONSUMERS if is_installed(library) and library not in unusable]
-    columns = ("from", "protocol", "device", "shape", "strides", "shared with", "copied to, on request")
-    rows: list[tuple[str, ...]] = [columns]
-    results: dict[str, list[str]] = {"shared": [], "copied": [], "refused": [], "failed": []}
-    for name, produced in make_producers():
+    producers, consumers, lacks_sycl = find_libraries()
+    rows: list[tuple[str, ...]] = [COLUMNS, tuple("-" * len(column) for column in COLUMNS)]
+    accepted: dict[str, list[str]] = {"shared": [], "copied": []}
+    failures = []
+    for name, produced in producers.items():
         try:
             x = arrayhub.asarray(produced)
             outcomes = {consumer: convert(x, consumer) for consumer in consumers}
         except Exception as error:  # report every error, and continue with the next producer
-            results["failed"].append(f"{name}: {type(error).__name__}: {error}")
+            failures.append(f"{name}: {type(error).__name__}: {error}")
             continue
-        for consumer, outcome in outcomes.items():
-            kind = outcome if outcome in results else "failed"
-            results[kind].append(f"{name}: {consumer} {outcome}" if kind == "failed" else consumer)
-        lists = [" ".join(each for each in outcomes if outcomes[each] == kind) for kind in ("shared", "copied")]
-        rows.append((name, x.protocol, str(x.device), str(x.shape), str(x.strides), *lists))
-    print_table(rows)
-    failures = results["failed"]
-    failures += [f"{c}: every array is refused" for c in consumers if c not in results["shared"] + results["copied"]]
-    if is_installed("dpctl") and not devices:
+        lists = {kind: [each for each in consumers if outcomes[each] == kind] for kind in accepted}
+        rows.append((name, x.protocol, str(x.device), str(x.shape), str(x.strides), *map(" ".join, lists.values())))
+        accepted = {kind: accepted[kind] + lists[kind] for kind in accepted}
+        failures += [f"{name}: {each} {how}" for each, how in outcomes.items() if how not in (*accepted, "refused")]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    shared, copied = accepted.values()
+    failures += [f"{each}: every array is refused" for each in consumers if each not in shared + copied]
+    if lacks_sycl:
         failures.append(f"SYCL: dpctl finds no device; {sycl_runtime.status()['reason']}")
-    shared, copied = len(results["shared"]), len(results["copied"])
-    print(f"\n{shared} conversions without a copy, {copied} requested copies, {len(failures)} failures.")
+    print(f"\n{len(shared)} conversions without a copy, {len(copied)} requested copies, {len(failures)} failures.")
     for text in failures:
         print(f"FAILED  {text}")
     return 1 if failures else 0
@@ -118,21 +76,14 @@ def run() -> int:
 
 def convert(x: USMArray, consumer: str) -> str:
     """Convert `x` to a library. Return "shared", "copied", "refused", or a text that says what is wrong."""
-    try:
-        kind, result = "shared", arrayhub.convert(x, consumer)
-    except (BufferError, TypeError):
+    for outcome, copy in (("shared", False), ("copied", True)):
         try:
-            kind, result = "copied", arrayhub.convert(x, consumer, copy=True)
+            result = arrayhub.convert(x, consumer, copy=copy)
         except (BufferError, TypeError):
-            return "refused"
-    found = arrayhub.asarray(result)
-    if kind == "shared" and found.ptr != x.ptr:
-        return "has the array at a different address"
-    values = np.asarray(arrayhub.to_host(found)).astype("f8")
-    return kind if np.array_equal(values.ravel(), VALUES.ravel()) else "has different values"
-
-
-def print_table(table: list[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for line in (table[0], tuple("-" * width for width in widths), *table[1:]):
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+            continue
+        found = arrayhub.asarray(result)
+        if outcome == "shared" and found.ptr != x.ptr:
+            return "has the array at a different address"
+        expected, values = (np.asarray(arrayhub.to_host(each)).astype("f8").ravel() for each in (x, found))
+        return outcome if np.array_equal(expected, values) else "has different values"
+    return "refused"

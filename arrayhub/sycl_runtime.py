@@ -29,9 +29,7 @@ SWITCHED_OFF = ("off", "0", "false", "no")
 LOADER_VARIABLES = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
 
 SYSTEM_VENDOR_FOLDER = "/etc/OpenCL/vendors"
-
 INSTALL = "pip install 'arrayhub[sycl]'"
-
 CALL = "call arrayhub.sycl_runtime.configure() before the first use of dpctl or dpnp"
 
 _status = {"action": "left", "reason": "configure() has not run", "library": None, "fix": CALL}
@@ -131,13 +129,9 @@ def _find_runtime(search_path):
     folder of the import path with a runtime wins, so a virtual environment takes precedence over the user's site and
     the system.
     """
-    for folder in search_path:
-        if os.path.basename(folder) not in ("site-packages", "dist-packages"):
-            continue
-        library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(folder))), "libintelocl.so")
-        if os.path.isfile(library):
-            return library
-    return None
+    sites = [folder for folder in search_path if os.path.basename(folder) in ("site-packages", "dist-packages")]
+    libraries = (os.path.abspath(os.path.join(site, os.pardir, os.pardir, "libintelocl.so")) for site in sites)
+    return next(filter(os.path.isfile, libraries), None)
 
 
 def _system_cpu_runtime(vendor_folder):

@@ -238,7 +238,7 @@ def test_doctor_report_states_facts(report):
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("import os; os._exit(0)", "the import ended the process with exit status 0"),
         ("import sys; sys.stdout.close()", "the import ended the process with exit status "),
-        ("", "AttributeError: module 'torch' has no attribute 'zeros'"),
+        ("", "AttributeError: module 'torch' has no attribute 'arange'"),
     ],
 )
 def test_broken_library_is_reported(tmp_path, monkeypatch, text, error):
@@ -330,8 +330,3 @@ def test_doctor_report_as_text_lists_every_library(tmp_path, report):
     for name, library in report["libraries"].items():
         assert f"\n  {name} " in done.stdout
         assert (library["version"] or library["fix"] or "") in done.stdout  # there may be no fix for this machine
-
-
-def test_demo_has_a_row_or_column_for_every_library_of_the_doctor():
-    demo = pytest.importorskip("arrayhub.demo")
-    assert {"numpy", *demo.PRODUCERS, *demo.CONSUMERS} == set(LIBRARIES)

@@ -228,7 +228,7 @@ cdef tuple names(object dims, int nd):
     return tuple(result)
 
 
-cdef tuple integers(object values, int nd, str what):
+cpdef tuple integers(object values, int nd, str what):
     return tuple([integer(value, what) for value in one_each(values, nd, what, "integers")])
 
 
@@ -248,14 +248,14 @@ cdef tuple widths(object halo, Descriptor array):
     return tuple(result)
 
 
-cdef tuple one_each(object values, int nd, str what, str kind):
-    """Return `values` as a tuple with one entry per dimension."""
+cpdef tuple one_each(object values, int nd, str what, str kind):
+    """Return `values` as a tuple with one entry per dimension. Accept any number of entries if `nd` is negative."""
     try:
         if isinstance(values, (set, frozenset)):    # the order of a set is arbitrary
             raise TypeError
         result = tuple(values)
     except TypeError:
-        raise TypeError(f"{what}: {show(values)} is not a sequence; accepted: {nd} {kind}, one per dimension") from None
-    if len(result) != nd:
+        raise TypeError(f"{what}: {show(values)} is not a sequence; accepted: {kind}, one per dimension") from None
+    if nd >= 0 and len(result) != nd:
         raise ValueError(f"{what}: {show(result)} has {len(result)} entries; accepted: {nd} {kind}, one per dimension")
     return result

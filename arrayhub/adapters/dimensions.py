@@ -24,7 +24,7 @@ def parse(obj, array):
     dims = _dims_of(obj, array.ndim)
     origin = _origin_of(obj, array.ndim)
     if origin is not None and dims is not None and not _is_next_field(obj):
-        origin = _from_stencil_order(origin, dims)
+        origin = _fromstencil_order(origin, dims)
     return array if dims is None and origin is None else relabel(array, dims, origin)
 
 
@@ -45,7 +45,7 @@ def emit_origin(array):
         raise AttributeError(
             "__gt_origin__: the array does not have an origin. Set it with x.with_dims(dims, origin=...)"
         )
-    return origin if dims is None else tuple(origin[axis] for axis in _stencil_order(dims))
+    return origin if dims is None else tuple(origin[axis] for axis in stencil_order(dims))
 
 
 def get_dims(obj: Any, /, annotation: Any = None) -> tuple[str, ...] | None:
@@ -178,7 +178,7 @@ def _is_number(name: str) -> bool:
     return name.isascii() and name.isdecimal() and len(name) < 10 and (name == "0" or name[0] != "0")
 
 
-def _stencil_order(dims: Sequence[str]) -> list[int]:
+def stencil_order(dims: Sequence[str]) -> list[int]:
     """Return the axes in the order of a stencil: I, J, K, then data dimensions by number.
 
     GT4Py transposes the array to this order according to ``__gt_dims__``, and interprets ``__gt_origin__`` as the
@@ -193,8 +193,8 @@ def _rank(name: str) -> tuple[int, int]:
     return (1, int(name)) if _is_number(name) else (0, GRID.index(name))
 
 
-def _from_stencil_order(origin: Sequence[int], dims: Sequence[str]) -> tuple[int, ...]:
-    by_axis = dict(zip(_stencil_order(dims), origin, strict=True))
+def _fromstencil_order(origin: Sequence[int], dims: Sequence[str]) -> tuple[int, ...]:
+    by_axis = dict(zip(stencil_order(dims), origin, strict=True))
     return tuple(by_axis[axis] for axis in range(len(dims)))
 
 

@@ -115,12 +115,6 @@ def _call_on_dict(obj: Any) -> str:
     return "arrayhub.asnested(x)" if is_table else "arrayhub.asnested([x])"
 
 
-def _call_on_h5py(obj: Any) -> str:
-    dtype = getattr(obj, "dtype", None)
-    text = dtype is not None and (np.dtype(dtype).hasobject or np.dtype(dtype).kind in "TU")
-    return "arrayhub.asnested(x[...])" if text else "x[...]"
-
-
 def _call_on_sparse(obj: Any) -> str:
     own = getattr(obj, "format", "coo") in ("coo", "csr", "csc", "bsr")
     return f"arrayhub.assparse({'x' if own else 'x.tocoo()'})"
@@ -142,7 +136,7 @@ def _usm_memory(module: Any) -> Any:
 def _dpnp_array(module: Any) -> Any:
     import dpctl
 
-    return module.zeros(3) if dpctl.get_devices() else module.ndarray
+    return module.arange(3.0) if dpctl.get_devices() else module.ndarray
 
 
 # One row per library, by name, with the arguments of the class `Library` of libraries/known. Objects are recognized by
@@ -181,7 +175,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "numpy": dict(
         spellings=("np",),
         install="pip install 'numpy>=2.0'",
-        sample=lambda numpy: numpy.zeros(3),
+        sample=lambda numpy: numpy.arange(3.0),
         importers=(("derived", "numpy", "generic"), ("derived", "numpy", "ndarray")),
         exports=("cpu", True),
         own=0,  # an ndarray is returned unchanged if it does not contain Python objects
@@ -216,7 +210,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "torch": dict(
         spellings=("pytorch", "torch.sparse"),
         install="pip install torch",
-        sample=lambda torch: torch.zeros(3),
+        sample=lambda torch: torch.arange(3.0),
         traits=("LEGACY_IS_WRITABLE", "DLPACK_BY_IMPORTER"),
         device="read_torch",
         dtype="by_name",
@@ -234,7 +228,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "jax": dict(
         spellings=("jnp", "jax.numpy", "jax.experimental.sparse", "jaxlib"),
         install="pip install jax",
-        sample=lambda jax: jax.numpy.zeros(3),
+        sample=lambda jax: jax.numpy.arange(3.0),
         environment={
             "JAX_PLATFORMS": "cpu",
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -258,7 +252,7 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("cp", "cupyx", "cupyx.scipy.sparse"),
         install="pip install 'arrayhub[cuda13]'",
         by_driver={"12": "pip install 'arrayhub[cuda12]'"},
-        sample=lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
+        sample=lambda cupy: cupy.arange(3.0) if cupy.is_available() else cupy.ndarray,
         roots=("cupy", "cupyx"),
         traits=("LEGACY_IS_WRITABLE",),
         device="read_cupy",
@@ -428,7 +422,6 @@ TABLE: dict[str, dict[str, Any]] = {
             "Variable": "x.value()",
         },
     ),
-    "ml_dtypes": dict(install="pip install ml_dtypes"),
     # If an OrtValue was created from a NumPy array, its capsule does not keep the NumPy array alive.
     "onnxruntime": dict(traits=("BORROWS",)),
     # oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict.
@@ -467,20 +460,12 @@ TABLE: dict[str, dict[str, Any]] = {
         types={"QImage": None},
         advice={"QImage": ("x.constBits()", "it has x.bytesPerLine() bytes per row, and is valid while x exists")},
     ),
-    "dask": dict(
-        instead="dask.array.from_array(arrayhub.as_numpy(x))", types={"Array": None}, advice={"Array": "x.compute()"}
-    ),
     "gemmi": dict(types={"GridMeta": "array"}),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
-    "h5py": dict(
-        types=dict.fromkeys(["AbstractView", "Dataset"]),
-        advice=dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py),
-    ),
     "marray": dict(
         types={"masked_namespace.<locals>.MArray": None},
         advice={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},
     ),
-    "netCDF4": dict(types={"Variable": None}, advice={"Variable": "x[...]"}),
     "openmm": dict(types={"Quantity": None}, advice={"Quantity": ("x.value_in_unit(x.unit)", _NO_UNIT)}),
     "openvino": dict(
         types={"Constant": ("data", _dtype_of_openvino), "Tensor": ("data", _dtype_of_openvino)},

@@ -5,7 +5,6 @@ The layout that follows from the arguments is cached, so that a repeated call on
 
 cimport cython
 cimport numpy as cnp
-from libc.stdint cimport INT64_MAX
 from libc.string cimport memcpy
 
 from arrayhub._core.descriptor cimport (
@@ -22,7 +21,6 @@ from arrayhub._core.descriptor cimport (
     allocate,
     block_of,
     get_dtype,
-    is_bool,
     kDLCPU,
     kDLCUDA,
     kDLCUDAHost,
@@ -36,17 +34,16 @@ from arrayhub._core.descriptor cimport (
     to_boundary,
 )
 from arrayhub._core.runtime cimport runtime_of
-from arrayhub._core.cpython.atomics cimport found
 from arrayhub.array.usm_array cimport allocate_usm
 
-import operator
+import functools
 
 import numpy as np
 
 from arrayhub import transfer
-from arrayhub._core.descriptor import Device, label, name_of_elements, slowest_first
-from arrayhub._core.dtypes import requested_dtype
+from arrayhub._core.descriptor import Device, integer, label, name_of_elements, one_each, slowest_first
 from arrayhub._core.errors import PASSES_ON, root_of, show
+from arrayhub.adapters.dimensions import GRID
 from arrayhub.array.usm_array import element_type
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import is_packed
@@ -54,6 +51,10 @@ from arrayhub.runtimes.sycl import queue_for, queue_of
 from arrayhub.storage import layouts
 
 cnp.import_array()
+
+cdef cnp.dtype _FLOAT64 = np.dtype(np.float64)
+# Errors of allocations for which the choice of a device is not the cause.
+cdef tuple _UNRELATED = (ImportError, TypeError, *PASSES_ON)
 
 # ------------------------------------------------------------------------------------------------- kinds of memory
 
@@ -66,10 +67,11 @@ cdef struct MemoryKind:
     bint zeroes     # whether `take` can allocate zeros
 
 cdef enum:
-    KINDS = 8
+    KINDS = 8       # rows that `memory=` accepts; the others are for `like=`
+    BY_NUMPY = 8
+    BY_TORCH = 9
 
-# One row per name that `memory=` accepts.
-cdef MemoryKind _KINDS[KINDS]
+cdef MemoryKind _KINDS[10]
 _KINDS[0] = MemoryKind(take_host, b"cpu", kDLCPU, True)
 _KINDS[1] = MemoryKind(take_sycl, b"usm_host", USM_HOST, False)
 _KINDS[2] = MemoryKind(take_sycl, b"usm_shared", USM_SHARED, False)
@@ -78,10 +80,10 @@ _KINDS[4] = MemoryKind(take_cuda, b"cuda", kDLCUDA, False)
 _KINDS[5] = MemoryKind(take_cuda, b"cuda_host", kDLCUDAHost, False)
 _KINDS[6] = MemoryKind(take_cuda, b"cuda_managed", kDLCUDAManaged, False)
 _KINDS[7] = MemoryKind(take_shared, b"shared_memory", kDLCPU, True)
+_KINDS[BY_NUMPY] = MemoryKind(take_numpy, b"", kDLCPU, True)
+_KINDS[BY_TORCH] = MemoryKind(take_torch, b"", kDLCUDA, False)
 
 cdef int _number
-# Prefixes of the names of memory kinds, by device type.
-_PREFIXES = {"oneapi": "usm_"}
 _ROWS = {_KINDS[_number].name.decode(): _number for _number in range(KINDS)}
 
 
@@ -105,7 +107,7 @@ cdef int take_host(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
 cdef int check_host(const MemoryKind* kind, object device) except -1:
     wanted = None if device is None else Device(device)
     if wanted is not None and wanted != "cpu":
-        kinds = [name for name in _ROWS if name.startswith(_PREFIXES.get(wanted.type, "cuda"))]
+        kinds = [name for name in _ROWS if name.startswith("usm_" if wanted.type == "oneapi" else "cuda")]
         default = " (the default)" if kind.take == take_host else ""
         raise ValueError(
             f"device: {show(device)} does not have memory {kind.name.decode()!r}{default}; accepted: 'cpu'. "
@@ -119,21 +121,12 @@ cdef int take_shared(Descriptor a, Recipe recipe, const MemoryKind* kind, object
     from arrayhub.runtimes.shared_segment import new_segment
 
     check_host(kind, device)
-    if recipe.nbytes > INT64_MAX - recipe.boundary:
-        raise MemoryError(f"cannot allocate {recipe.nbytes} bytes of shared memory")
-    segment = new_segment(recipe.nbytes + recipe.boundary)
-    cdef size_t start = segment.address
-    start += to_boundary(start, recipe.boundary, recipe.behind)
-    a.device_ = DLDevice(kDLCPU, 0)
-    a.block_ = new_block(EXTERNAL, segment, <char*> start, recipe.nbytes, a.device_)
-    a.base_ = segment
-    return 0
+    segment = new_segment(recipe.enough)
+    return use_memory(a, recipe, segment, segment.address)
 
 
 cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
-    """Allocate USM.
-
-    The size is a multiple of the item size, because dpnp interprets the complete allocation as elements.
+    """Allocate USM. The size is a multiple of the item size, because dpnp interprets the complete allocation as elements.
 
     SYCL supports only alignments that are powers of two, and silently ignores large alignments. For unsupported alignments,
     the allocation is enlarged so that it contains an aligned address.
@@ -144,9 +137,7 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
     try:
         options = {"queue": None if device is None else queue_for(device), "alignment": boundary if alignable else None}
         return allocate_usm(a, kind.name[4:].decode(), options, recipe.nbytes + spare)
-    except (ImportError, TypeError):
-        raise
-    except PASSES_ON:
+    except _UNRELATED:
         raise
     except Exception as error:      # each step of dpctl's device selection raises its own exception class
         accepted = f"a SYCL device of this machine ({error}); see python -m arrayhub doctor"
@@ -154,67 +145,50 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
 
 
 cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
-    cdef DLDevice wanted = DLDevice(kind.number, 0)
-    if device is not None:
-        place = Device(device)
-        if not place.type.startswith("cuda"):
-            raise misplaced_error(kind, device, "a CUDA device such as 'cuda:0'")
-        wanted.device_id = place.id
+    wanted = Device("cuda:0" if device is None else device)
+    if not wanted.type.startswith("cuda"):
+        raise misplaced_error(kind, device, "a CUDA device such as 'cuda:0'")
     try:
-        runtime_of(kind.number).allocate(a, recipe.nbytes + recipe.boundary - 1, wanted)
-    except ImportError:
-        raise
-    except PASSES_ON:
+        runtime_of(kind.number).allocate(a, recipe.enough, DLDevice(kind.number, wanted.id))
+    except _UNRELATED:
         raise
     except Exception as error:      # cupy's CUDA runtime errors
         raise misplaced_error(kind, device, f"a CUDA device of this machine ({error})") from error
     return place_inside(a, recipe)
 
 
-cdef int place_inside(Descriptor a, Recipe recipe) except -1:
-    """Restrict the block of `a` to the bytes from element zero, which is ``recipe.behind`` bytes after an aligned address.
-
-    The allocation must have ``recipe.nbytes + recipe.boundary - 1`` bytes. ``recipe.nbytes + recipe.behind`` bytes are
-    sufficient if the address of the allocation is known to be aligned.
-    """
-    a.block_.address_ += to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
-    a.block_.nbytes_ = recipe.nbytes
-    return 0
+cdef object misplaced_error(const MemoryKind* kind, object device, str accepted):
+    return ValueError(f"memory: {kind.name.decode()!r} with device {show(device)}; accepted: {accepted}")
 
 
-# ------------------------------------------------------------------------------------ memory of a model's library
+cdef int take_numpy(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
+    run = (np.zeros if zeroed else np.empty)(recipe.enough, np.uint8)
+    return use_memory(a, recipe, run, <size_t> cnp.PyArray_DATA(run))
 
 
-cdef int take_like(Descriptor a, Recipe recipe, Descriptor model, str pool, bint zeroed) except -1:
-    """Allocate memory with the allocator of the library `pool` (see `pool_of`). Set block, base, device and stream of `a`."""
-    cdef Descriptor memory
-    if pool == "numpy":
-        run = (np.zeros if zeroed else np.empty)(recipe.nbytes + recipe.boundary - 1, np.uint8)
-        memory = asarray(run)
-        a.block_ = new_block(EXTERNAL, run, memory.data_, memory.nbytes, memory.device_)
-        a.base_ = run
-    else:
-        from arrayhub.libraries import torch
-
-        # torch aligns to 512 bytes
-        spare = recipe.behind if 512 % recipe.boundary == 0 else recipe.boundary - 1
-        memory = torch.allocate(recipe.nbytes + spare, model)
-        a.block_ = block_of(memory)
-        a.base_ = memory.base_
-        a.stream_, a.producer_ = memory.stream_, memory.producer_
-    a.device_ = memory.device_
+cdef int use_memory(Descriptor a, Recipe recipe, object owner, size_t address) except -1:
+    """Set host memory that `owner` keeps alive as the memory of `a`."""
+    a.base_, a.device_ = owner, DLDevice(kDLCPU, 0)
+    a.block_ = new_block(EXTERNAL, owner, <char*> address, recipe.enough, a.device_)
     return place_inside(a, recipe)
 
 
-cdef str pool_of(Descriptor model, object obj):
-    """Return the library that allocates memory for the model `obj`, which was imported as `model`.
+cdef int take_torch(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
+    """Allocate with torch. `device` is an array on the device and the stream of the allocation."""
+    from arrayhub.libraries import torch
 
-    The result is "numpy" for host memory, "torch" for CUDA memory that belongs to a torch tensor, and None for other memory.
-    """
-    if model.device_.device_type == kDLCPU:
-        return "numpy"
-    owner = model.base_ if obj is model else obj
-    return "torch" if model.device_.device_type == kDLCUDA and root_of(type(owner)) == "torch" else None
+    spare = recipe.behind if 512 % recipe.boundary == 0 else recipe.boundary - 1       # torch aligns to 512 bytes
+    cdef Descriptor memory = torch.allocate(recipe.nbytes + spare, device)
+    a.block_, a.base_, a.device_ = block_of(memory), memory.base_, memory.device_
+    a.stream_, a.producer_ = memory.stream_, memory.producer_
+    return place_inside(a, recipe)
+
+
+cdef int place_inside(Descriptor a, Recipe recipe) except -1:
+    """Restrict the block of `a` to the bytes from element zero, which is ``recipe.behind`` bytes after an aligned address."""
+    a.block_.address_ += to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
+    a.block_.nbytes_ = recipe.nbytes
+    return 0
 
 
 def memory_of(Descriptor model, str argument, str advice):
@@ -232,63 +206,30 @@ def memory_of(Descriptor model, str argument, str advice):
     return kind, None if kind == "cpu" else model.device
 
 
-cdef object misplaced_error(const MemoryKind* kind, object device, str accepted):
-    return ValueError(f"memory: {kind.name.decode()!r} with device {show(device)}; accepted: {accepted}")
-
-
 # --------------------------------------------------------------------------------- recipes: cached layouts
 
 
 @cython.final
 cdef class Recipe:
-    """Layout of a new array.
-
-    The layout depends on the item size, but neither on the element type itself nor on the kind of memory.
-    """
+    """Layout of a new array in any kind of memory."""
     cdef Descriptor template        # shape, byte strides and labels
     cdef Py_ssize_t nbytes          # size in bytes, from element zero to the end
+    cdef Py_ssize_t enough          # size in bytes of memory that contains the array, whatever the address of the memory
     cdef Py_ssize_t boundary        # alignment in bytes
     cdef Py_ssize_t behind          # bytes from an aligned address to element zero
     cdef Py_ssize_t row, row_step   # bytes of a row without and with padding; 0 if no alignment was requested
     cdef object backend             # name of the preset, or None
     cdef object source              # registry entry of the preset; if the entry is replaced, the recipe is outdated
 
-cdef enum:
-    RECIPES = 512                   # maximum size of the cache, which is cleared when it is full
 
-cdef dict _recipes = {}
-
-# Arguments that determine the layout, in the order that `write_recipe` expects, and their accepted values for messages.
-_ARGUMENT_FORMS = {
-    "shape": "an integer, or a sequence of integers",
-    "aligned_index": "a sequence of integers",
-    "halo": "a sequence of integers or of pairs of integers",
-    "dimensions": "a sequence of names",
-    "dims": "a sequence of names",
-    "layout": "'C', 'F' or a sequence of integers",
-    "backend": "a name",
-    "alignment": "an integer, in bytes",
-    "origin": "a sequence of integers",
-}
-cdef tuple _ARGUMENTS = tuple(_ARGUMENT_FORMS)
-
-
-cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed, Descriptor model=None,
-                str pool=None):
-    """Return a new array. `arguments` contains the values of the arguments named in _ARGUMENTS.
-
-    Without a `pool`, the memory has the kind `memory`. With a `pool`, this library allocates memory like that of `model`.
-    """
-    cdef const MemoryKind* kind = kind_of(memory)
+cdef object new(tuple arguments, cnp.dtype element, const MemoryKind* kind, object device, bint zeroed):
+    """Return a new array. `arguments` are those of `write_recipe`."""
     cdef Recipe recipe = recipe_for(arguments, element)
     cdef Descriptor template = recipe.template
     cdef Descriptor a = new_array(template.nd_)
     a.protocol_ = CONSTRUCTED
     set_dtype(a, element)
-    if pool is None:
-        kind.take(a, recipe, kind, device, zeroed)
-    else:
-        take_like(a, recipe, model, pool, zeroed)
+    kind.take(a, recipe, kind, device, zeroed)
     if recipe.row:
         a.block_.row_, a.block_.row_step_, a.block_.boundary_ = recipe.row, recipe.row_step, recipe.boundary
     a.data_ = a.block_.address_ + to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
@@ -298,35 +239,26 @@ cdef object new(tuple arguments, cnp.dtype element, object memory, object device
     seal(a)
     if template.labels != NULL:
         set_labels(a, labels_of(template))
-    if zeroed and not (kind.zeroes if pool is None else pool == "numpy"):
+    if zeroed and not kind.zeroes:
         transfer.write(a, asarray(np.zeros((), element)))
     return a
 
 
-cdef cnp.dtype _FLOAT64 = np.dtype(np.float64)
-
-
-cdef inline cnp.dtype element_of(object dtype):
-    """Return `dtype` as a NumPy dtype. Raise TypeError for a sub-array type."""
-    cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else requested_dtype(dtype)
-    if element.type_num == cnp.NPY_VOID:        # includes sub-arrays, which `element_type` rejects
-        element_type(element)
-    return element
-
-
 cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
     cdef int k
+    cdef Recipe recipe
     for k in range(len(arguments)):
         if not is_plain(arguments[k]):
-            arguments = tuple([make_hashable(value, what) for value, what in zip(arguments, _ARGUMENTS)])
+            try:
+                arguments = tuple([make_hashable(value) for value in arguments])
+            except (TypeError, ValueError):      # an invalid argument, for which `write_recipe` raises an error
+                write_recipe.__wrapped__(element, arguments)
+                raise
             break
-    key = (element.itemsize, arguments)
-    cdef Recipe recipe = found(_recipes, key)
-    if recipe is None or (recipe.backend is not None and layouts.source(recipe.backend) is not recipe.source):
+    recipe = write_recipe(element, arguments)
+    if recipe.backend is not None and layouts.find_entry(recipe.backend) is not recipe.source:
+        write_recipe.cache_clear()
         recipe = write_recipe(element, arguments)
-        if len(_recipes) >= RECIPES:
-            _recipes.clear()
-        _recipes[key] = recipe
     return recipe
 
 
@@ -345,28 +277,32 @@ cdef inline bint is_plain(object value) noexcept:
     return True
 
 
-cdef object make_hashable(object value, str what, int depth=0):
-    """Convert an argument to a hashable cache key of exact integers, strings and tuples."""
+cdef object make_hashable(object value, int depth=0):
+    """Convert an argument to a hashable cache key of exact integers, strings and tuples. Raise TypeError if it is invalid."""
     if is_plain(value):
         return value
     axis = getattr(value, "__gt_axis_name__", None)     # GTScript's I, J, K
     if axis is not None or isinstance(value, str):
         return str.__str__(value) if axis is None else str(axis)    # `str` of an enumeration includes its class name
-    if not is_bool(value):
+    if not isinstance(value, (list, tuple)):
         try:
-            return operator.index(value)
+            return integer(value, "argument")
         except TypeError:
             pass
-        if depth < 2 and layouts.is_ordered(value):     # the deepest argument is a halo of pairs
-            return tuple([make_hashable(part, what, depth + 1) for part in value])
-    raise TypeError(f"{what}: {show(value)} of type {type(value).__name__}; accepted: {_ARGUMENT_FORMS[what]}")
+    if depth == 2:      # the deepest argument is a halo of pairs
+        raise TypeError
+    return tuple([make_hashable(part, depth + 1) for part in one_each(value, -1, "argument", "values")])
 
 
-cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
-    """Compute the recipe for arguments that `make_hashable` has converted."""
+@functools.lru_cache(maxsize=512)
+def write_recipe(cnp.dtype element, tuple arguments):
+    """Compute the recipe for the arguments of `empty` that determine the layout."""
     shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
-    lengths = layouts.checked_lengths(shape)
-    names = names_of(dimensions, dims)
+    lengths = layouts.read_lengths(shape)
+    names = dims if dimensions is None else layouts.read_dimensions(dimensions)
+    if dims is not None and dimensions is not None and layouts.read_dimensions(dims) != names:
+        raise ValueError(f"dims: {show(dims)} differs from dimensions {show(names)}; accepted: one of the two, or equal names. "
+                         f"Pass only dims={show(dims)}")
     cdef Recipe recipe = Recipe.__new__(Recipe)
     cdef Descriptor template = new_array(<int> len(lengths))
     cdef int k
@@ -378,11 +314,10 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
         # If the halo covers a complete dimension, the domain is empty, and index 0 is aligned instead.
         index = tuple([lower if lower < lengths[axis] else 0 for axis, (lower, _) in enumerate(template.halo)])
     if backend is not None:
-        recipe.backend = backend
-        preset = layouts.find(backend)
-        recipe.source = layouts.source(backend)
+        preset = layouts.find_preset(backend)
+        recipe.backend, recipe.source = backend, layouts.find_entry(backend)
         if layout is None:
-            layout = layouts.layout_by(preset, layouts.checked_dimensions(names or layouts.default_dimensions(len(lengths))))
+            layout = layouts.layout_for(names or [*GRID[:template.nd_], *map(str, range(template.nd_ - 3))], backend)
         if alignment is None and preset.alignment > 1:
             alignment = preset.alignment * element.itemsize
     plan = layouts.plan(lengths, element, layout=layout, alignment=alignment, aligned_index=index)
@@ -393,6 +328,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     recipe.nbytes = plan.nbytes - (plan.alignment - 1)
     # Memory is aligned to at least 64 bytes, because jax shares only memory with this alignment.
     recipe.boundary = BOUNDARY if BOUNDARY % plan.alignment == 0 else plan.alignment
+    recipe.enough = recipe.nbytes + recipe.boundary - 1
     recipe.behind = plan.offset * element.itemsize
     if alignment is not None and lengths:
         fastest = plan.layout.index(len(lengths) - 1)
@@ -401,50 +337,42 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     return recipe
 
 
-cdef object names_of(object dimensions, object dims):
-    """Return the dimension names from `dims` or from `dimensions`, which accepts only I, J, K and numbers."""
-    if dimensions is None:
-        return dims
-    names = layouts.checked_dimensions(dimensions)
-    if dims is not None and layouts.checked_dimensions(dims) != names:
-        raise ValueError(
-            f"dims: {show(dims)} differs from dimensions {show(names)}; accepted: one of the two, or equal names. "
-            f"Pass only dims={show(dims)}"
-        )
-    return names
-
-
 # ------------------------------------------------------------------------------------------------ public functions
 
 
-def type_of_model(Descriptor model):
-    """Return the element type of the argument `like`. Raise TypeError for packed elements, which `empty` cannot allocate."""
-    if is_packed(model):
-        raise TypeError(f"like: elements of {name_of_elements(model)} are packed into shared bytes; accepted: elements of one"
-                        " byte or more. Pass dtype='int8', or call x.copy() for packed elements")
-    return get_dtype(model)
+def refuse_packed(Descriptor array, str argument, str advice):
+    """Raise TypeError for packed elements, which `empty` cannot allocate. `advice` is a call that works."""
+    if is_packed(array):
+        raise TypeError(f"{argument}: elements of {name_of_elements(array)} are packed into shared bytes; accepted: elements of"
+                        f" one byte or more. {advice}")
 
 
 cdef object create(object dtype, object like, tuple arguments, object memory, object device, bint zeroed):
-    """Implement `empty` and `zeros`. `arguments` contains the values of the arguments named in _ARGUMENTS."""
-    if like is not None:
-        if memory is not None or device is not None:
-            given = "memory" if memory is not None else "device"
-            raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
-                            " memory; accepted: one of the two")
-        return new_like(dtype, like, arguments, zeroed)
-    return new(arguments, element_of(dtype), memory, device, zeroed)
-
-
-cdef object new_like(object dtype, object like, tuple arguments, bint zeroed):
-    """Return a new array in memory like that of `like`. Without a shape, copy shape, layout and labels of `like`."""
+    """Implement `empty` and `zeros`. `arguments` are those of `write_recipe`."""
+    cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else element_type(dtype)
+    if element.type_num == cnp.NPY_VOID:        # includes sub-arrays, which `element_type` rejects
+        element_type(element)
+    if like is None:
+        return new(arguments, element, kind_of(memory), device, zeroed)
+    if memory is not None or device is not None:
+        given = "memory" if memory is not None else "device"
+        raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
+                        " memory; accepted: one of the two")
     cdef Descriptor model = asarray(like)
+    if dtype is None:
+        refuse_packed(model, "like", "Pass dtype='int8', or call x.copy() for packed elements")
+        element = get_dtype(model)
     if arguments[0] is None:
         arguments = arguments_like(model, arguments)
-    cdef cnp.dtype element = element_of(type_of_model(model) if dtype is None else dtype)
-    cdef str pool = pool_of(model, like)
-    memory, device = ("cpu", None) if pool is not None else memory_of(model, "like", "Omit like=, and pass memory='cpu'")
-    return new(arguments, element, memory, device, zeroed, model, pool)
+    cdef const MemoryKind* kind = &_KINDS[BY_NUMPY]
+    owner = model.base_ if like is model else like
+    if model.device_.device_type == kDLCUDA and root_of(type(owner)) == "torch":
+        kind = &_KINDS[BY_TORCH]
+        device = model
+    elif model.device_.device_type != kDLCPU:
+        memory, device = memory_of(model, "like", "Omit like=, and pass memory='cpu'")
+        kind = kind_of(memory)
+    return new(arguments, element, kind, device, zeroed)
 
 
 cdef tuple arguments_like(Descriptor model, tuple arguments):
@@ -472,24 +400,14 @@ def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
     dtype : optional
         Element type: any value that ``numpy.dtype`` accepts. The default is the element type of `like`, or ``float64``.
     like : object, optional
-        Any array that `asarray` accepts. The memory is on the device of `like`. If `shape` is omitted, the new array has the
-        shape, the order of the strides, `dims`, `origin` and `halo` of `like`, except those that are given. Padding is not
-        copied. If `shape` is given, layout and labels of `like` are not used. The kind of `like` determines the allocator:
-
-        - Host memory: NumPy.
-        - CUDA tensors of torch: torch's caching allocator, on the stream of `like`.
-        - Other CUDA memory: cupy's current allocator.
-        - USM: dpctl, with the USM type and the queue of `like`.
+        Any array that `asarray` accepts. Its library allocates the memory, on its device. Without `shape`, its shape, order
+        of strides, `dims`, `origin` and `halo` replace omitted arguments. Padding is not copied.
     aligned_index : sequence of int, optional
-        Index of an element to align. Every element with this index along the fastest-varying dimension is aligned to
-        `alignment` bytes. The default is the lower widths of `halo`, or zeros. If neither `alignment` nor `backend`
-        specifies an alignment, the index does not change the placement of the array, and the attribute `aligned_index` of the
-        array is None.
+        Index of an element that `alignment` or the preset aligns. The default is the lower widths of `halo`, or zeros.
     halo : sequence of int or of (int, int), optional
         Halo widths in elements. Each dimension has one width for both ends, or a pair (lower, upper).
     dims : sequence of (str or None), optional
-        Name of each dimension. With `backend`, the names "I", "J", "K" and decimal numbers (data dimensions) are
-        required, and the default is "I", "J", "K", "0", "1", ...
+        Name of each dimension. `backend` requires the names "I", "J", "K", "0", "1", ..., and names in this order by default.
     dimensions : sequence of str, optional
         Alias of `dims` for GT4Py's storage proposal. Accepts only "I", "J", "K" and decimal numbers.
     layout : sequence of int or {"C", "F"}, optional
@@ -514,15 +432,8 @@ def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
 
     Raises
     ------
-    ValueError
-        - A length is negative, or the widths of `halo` are negative or exceed a length.
-        - `layout` is not a permutation, or a dimension is unknown or repeated.
-        - `alignment` is neither a divisor nor a multiple of the item size, or `aligned_index` is out of bounds.
-        - The array would have 2**63 bytes or more.
-        - `backend` is not registered, `memory` is unknown, or `device` does not exist.
-    TypeError
-        `like` is not an array, has packed elements and `dtype` is omitted, or is given with `memory` or `device`. Both
-        `shape` and `like` are omitted.
+    TypeError, ValueError
+        An argument is invalid or contradicts the others, or the array would have 2**63 bytes or more.
     BufferError
         `like` cannot be imported without a copy.
     ImportError

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, TypedDict, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from arrayhub import transfer
-from arrayhub._core.descriptor import as_copy, name_of_elements
+from arrayhub._core.descriptor import as_copy
 from arrayhub._core.errors import show
 from arrayhub.array.casting import as_ndarray, is_integer, rank, validate_value
 from arrayhub.array.usm_array import USMArray, element_type
 from arrayhub.convert.functions import asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
-from arrayhub.runtimes.host import is_packed
-from arrayhub.storage.allocation import type_of_model
+from arrayhub.storage.allocation import refuse_packed
 
 if TYPE_CHECKING:
     from arrayhub._core.descriptor import _DeviceLike
@@ -86,10 +84,11 @@ def ones(shape: _Shape = None, dtype: _DTypeLike | None = None, **options: Unpac
     [1.0, 1.0, 1.0]
     """
     _check_names("ones", options)
-    element = _element_type(dtype, options)
-    if rank(element) == 1:  # `full` checks the range, because 1-bit signed integers (ml_dtypes.int1) cannot represent 1
-        return full(shape, 1, element, **options)
-    return _fill(empty(shape, element, **options), np.ones((), element))
+    fresh = empty(shape, dtype, **options)
+    # 1-bit signed integers (ml_dtypes.int1) cannot represent 1.
+    value = _element("ones", 1, fresh.dtype) if rank(fresh.dtype) == 1 else np.ones((), fresh.dtype)
+    transfer.write(fresh, asarray(value))
+    return fresh
 
 
 def full(
@@ -113,11 +112,8 @@ def full(
 
     Raises
     ------
-    ValueError
-        `fill_value` is not a single element, or `dtype` cannot represent it, such as 1.5 as an integer or 300 as a
-        ``uint8``. Also as in `empty`.
-    TypeError, BufferError, ImportError, MemoryError
-        As in `empty`.
+    TypeError, ValueError, BufferError, ImportError, MemoryError
+        `fill_value` is not one element, or `dtype` cannot represent it, such as 1.5 as an integer. Also as in `empty`.
 
     Examples
     --------
@@ -125,34 +121,26 @@ def full(
     [[7, 7], [7, 7]]
     """
     _check_names("full", options)
-    element = _element_type(dtype, options)
+    fresh = empty(shape, dtype, **options)
+    transfer.write(fresh, asarray(_element("full", fill_value, fresh.dtype)))
+    return fresh
+
+
+def _element(call: str, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return `value` as a 0-d array of type `element`. Raise ValueError if the conversion would lose information."""
     try:
-        value = _element(fill_value, element)
+        if element.kind == "b" and is_integer(value) and np.asarray(value).dtype != object:
+            return np.array(value, element)  # as in NumPy, any integer is valid for bool
+        refuse_endless(value, call)
+        check_values(value)  # first, because NumPy's conversion calls methods of the elements
+        given = as_ndarray(validate_value(with_ndarrays(value), element, "fill_value"), element)
+        if given.ndim:
+            raise ValueError(f"an array of shape {given.shape}")
+        made: np.ndarray[Any, Any] = given.astype(element)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(
-            f"full: fill_value is {show(fill_value)}; accepted: one value of {element!r} ({error})"
+            f"{call}: fill_value is {show(value)}; accepted: one value of {element!r} ({error})"
         ) from error
-    if value.ndim:
-        raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one value of {element!r}")
-    return _fill(empty(shape, value.dtype, **options), value)
-
-
-def _element_type(dtype: _DTypeLike | None, options: Options) -> np.dtype[Any]:
-    """Return the element type. The default is the element type of `like`, or ``float64``."""
-    if dtype is not None:
-        return element_type(dtype)
-    model = options.get("like")
-    return np.dtype(np.float64) if model is None else type_of_model(asarray(model))
-
-
-def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return `value` as a 0-d array of type `element`. Raise an error if the conversion would lose information."""
-    if element.kind == "b" and is_integer(value) and np.asarray(value).dtype != object:
-        return np.array(value, element)  # as in NumPy, any integer is valid for bool
-    refuse_endless(value, "full")
-    check_values(value)  # first, because NumPy's conversion calls methods of the elements
-    given = validate_value(with_ndarrays(value), element, "fill_value")
-    made: np.ndarray[Any, Any] = as_ndarray(given, element).astype(element)
     return made
 
 
@@ -180,12 +168,8 @@ def from_array(
 
     Raises
     ------
-    TypeError
-        Both `data` and `device_data` are None, the source is not an array, or its elements are packed.
-    BufferError
-        The source cannot be imported.
-    ValueError, ImportError, MemoryError
-        As in `empty`.
+    TypeError, ValueError, BufferError, ImportError, MemoryError
+        Both `data` and `device_data` are None, or the elements are packed. Also as in `asarray` and `empty`.
 
     Examples
     --------
@@ -197,28 +181,14 @@ def from_array(
     if data is None and device_data is None:
         raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")
     is_near = device_data is None or options.get("memory") not in ("cuda", "cuda_managed", "usm_device", "usm_shared")
-    given = data if data is not None and is_near else device_data
+    chosen = data if data is not None and is_near else device_data
     if dtype is not None:
         element_type(dtype)  # rejects sub-arrays
-    source = asarray(given, copy=None, dtype=dtype)
-    if is_packed(source):
-        raise TypeError(
-            f"from_array: elements of {name_of_elements(source)} are packed into shared bytes; accepted: elements of"
-            " one byte or more. Call x.copy(), or x.to_device(device)"
-        )
-    if options.get("dims") is None and options.get("dimensions") is None:
-        options["dims"] = source.dims
-    if options.get("origin") is None:
-        options["origin"] = source.origin
-    if options.get("halo") is None:
-        options["halo"] = source.halo
+    source = asarray(chosen, copy=None, dtype=dtype)
+    refuse_packed(source, "from_array", "Call x.copy(), or x.to_device(device)")
+    for name in ("dims", "origin", "halo"):
+        if options.get(name) is None and (name != "dims" or options.get("dimensions") is None):
+            options[name] = getattr(source, name)
     fresh = empty(source.shape, source.dtype, **options)
     transfer.write(fresh, source)
-    copied: USMArray = as_copy(fresh)
-    return copied
-
-
-def _fill(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
-    """Assign the 0-d array `value` to all elements of `fresh`, and return `fresh`."""
-    transfer.write(fresh, asarray(value))
-    return fresh
+    return as_copy(fresh)

@@ -17,29 +17,18 @@ _MICROSECONDS = 30_000
 def new_stream() -> int:
     """Return the handle of a new stream that does not wait for default streams. The stream is never destroyed."""
     handle = ctypes.c_void_p()
-    _call("cuStreamCreate", ctypes.byref(handle), ctypes.c_uint(_NON_BLOCKING))
+    call("cuStreamCreate", ctypes.byref(handle), _NON_BLOCKING)
     return int(handle.value or 0)
 
 
 def delay(stream: int) -> None:
-    """Keep a stream busy for 30 ms."""
-    # Use a C function, because a Python callback would need the GIL.
-    wait = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)
-    _call("cuLaunchHostFunc", ctypes.c_void_p(stream), wait, ctypes.c_void_p(_MICROSECONDS))
+    """Keep a stream busy for 30 ms, by a C function, because a Python callback would need the GIL."""
+    call("cuLaunchHostFunc", stream, ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p), _MICROSECONDS)
 
 
-def synchronize() -> None:
-    """Wait for all work on the device."""
-    _call("cuCtxSynchronize")
-
-
-def copy(target: int, source: int, nbytes: int, stream: int) -> None:
-    """Enqueue a copy between two device addresses on a stream."""
-    arguments = (ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(nbytes), ctypes.c_void_p(stream))
-    _call("cuMemcpyAsync", *arguments)
-
-
-def _call(name: str, *arguments: Any) -> None:
-    error = getattr(ctypes.CDLL(CUDA_FILE), name)(*arguments)
+def call(name: str, *arguments: Any) -> None:
+    """Call a function of the driver. Integers are passed with 64 bits."""
+    converted = (ctypes.c_size_t(value) if isinstance(value, int) else value for value in arguments)
+    error = getattr(ctypes.CDLL(CUDA_FILE), name)(*converted)
     if error != 0:
         raise RuntimeError(f"arrayhub.testing: {name} failed with the error {error} of the CUDA driver")

@@ -11,27 +11,18 @@ import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from multiprocessing import get_context
 from typing import Any
 
-from arrayhub._core.errors import PASSES_ON, show
-from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Check, Report, Rule, judge_rule, words_of
+from arrayhub._core.errors import show
+from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report, Rule, Rules, judge_rule
 from arrayhub.testing.samples import DTYPES, LAYOUTS, choose_names, combine, name_of_dtype
 
 _WARM = 2  # index of the cell after which `gc.freeze` is called; by then, the library's modules have been imported
 
-# Element types, layouts, index of the first cell, and the pairs of rule and layout whose test has ended a process.
-Task = tuple[tuple[str, ...], tuple[str, ...], int, list[tuple[str, str]]]
 
-
-def report_of(
-    kind: str,
-    function: Callable[[Any], Any],
-    dtypes: Iterable[Any] | None,
-    layouts: Iterable[str] | None,
-    rules: Iterable[tuple[Rule, Any]],
-) -> Report:
+def report_of(kind: str, function: Any, dtypes: Any, layouts: Any, rules: Rules) -> Report:
     """Return the report of `check_producer` or `check_consumer`. `kind` is ``"producer"`` or ``"consumer"``."""
     if not callable(function):
         raise TypeError(f"check_{kind}: {show(function)} is not callable; accepted: a function of one argument")
@@ -55,31 +46,23 @@ def report_of(
     return Report(f"{kind} {name}", names, cells)
 
 
-def _run_all(
-    kind: str, function: Callable[[Any], Any], rules: list[Rule], dtypes: tuple[str, ...], layouts: tuple[str, ...]
-) -> list[Any]:
-    """Return all cells of a check. If a test ends the process, continue with the next cell in a new process.
+def _run_all(kind: str, function: Any, rules: list[Rule], dtypes: Iterable[str], layouts: Iterable[str]) -> list[Any]:
+    """Return all cells of a check.
 
-    The rule of that test is then not tested with further element types in the same layout.
+    If a test ends the process, continue in a new process, and do not test this rule in the same layout again.
     """
     path = _path_of(function)
     names = [(rule.name, dtype, layout) for dtype, layout in combine(dtypes, layouts) for rule in rules]
     cells: list[Any] = []
     fatal: list[tuple[str, str]] = []
     while len(cells) < len(names):
-        has_started = False
-        for answer in _run(kind, path, function, (dtypes, layouts, len(cells), fatal)):
-            if "error" in answer:
-                raise RuntimeError(f"arrayhub.testing: {answer['error']}")
-            if "verdict" in answer:
-                cells.append([*names[len(cells)], *answer["verdict"]])
-            elif "ended" in answer and len(cells) < len(names):
-                if not has_started:
-                    raise RuntimeError(f"arrayhub.testing: the process {answer['ended']} while no test was running")
-                rule, dtype, layout = names[len(cells)]
-                cells.append([rule, dtype, layout, FAILED, f"the process {answer['ended']}"])
-                fatal.append((rule, layout))
-            has_started = True
+        answers, end = _run(kind, path, function, (dtypes, layouts, len(cells), fatal))
+        if not answers:
+            raise RuntimeError(f"arrayhub.testing: the process {end} before the first test, which imports {path}")
+        cells += [[*name, *verdict] for name, verdict in zip(names[len(cells) :], answers[1:], strict=False)]
+        for rule, dtype, layout in names[len(cells) :][:1]:
+            cells.append([rule, dtype, layout, FAILED, f"the process {end}"])
+            fatal.append((rule, layout))
     return cells
 
 
@@ -95,8 +78,8 @@ def _path_of(function: Any) -> str | None:
     return f"{module}:{name}" if found is function else None
 
 
-def _run(kind: str, path: str | None, function: Callable[[Any], Any], task: Task) -> Iterator[dict[str, Any]]:
-    """Run the tests in a child process, and yield its answers, which are lines of JSON in a pipe, and its end."""
+def _run(kind: str, path: str | None, function: Callable[[Any], Any], task: Any) -> tuple[list[Any], str]:
+    """Run the tests in a child process. Return what `_serve` has written to a pipe, and how the process ended."""
     if path is None and not hasattr(os, "fork"):
         raise OSError(f"arrayhub.testing: {function!r} requires fork; accepted here: a function of a module")
     reading, writing = os.pipe()
@@ -109,40 +92,31 @@ def _run(kind: str, path: str | None, function: Callable[[Any], Any], task: Task
         silent = subprocess.DEVNULL
         process = subprocess.Popen(command, env=environ, pass_fds=(writing,), stdout=silent, stderr=silent)
     os.close(writing)
-    with open(reading) as answers:
-        yield from map(json.loads, answers)
+    with open(reading) as lines:
+        answers = [json.loads(line) for line in lines]
     if path is None:
         fork.join()
     code = (fork.exitcode or 0) if path is None else process.wait()
-    yield {"ended": f"ended by signal {-code}" if code < 0 else f"ended with exit status {code}"}
+    return answers, f"ended by signal {-code}" if code < 0 else f"ended with exit status {code}"
 
 
 def _serve(writing: int, kind: str, function: Callable[[Any], Any] | str, task: Any) -> None:
-    """Test the cells from the task's first cell on. Write a line at the start, and the verdict of each cell.
+    """Test the cells of a task. Write a line of JSON at the start, and one for each verdict.
 
-    A string is the path of the function, as `_path_of` returns it.
+    The task consists of the element types, the layouts, the index of the first cell, and the pairs of rule and layout
+    whose test has ended a process. A string is the path of the function, as `_path_of` returns it.
     """
     dtypes, layouts, first, fatal = task
     with open(writing, "w", buffering=1) as answers:
-
-        def send(**answer: Any) -> None:
-            answers.write(json.dumps(answer) + "\n")
-
-        try:
-            tested = pkgutil.resolve_name(function) if isinstance(function, str) else function
-        except PASSES_ON:
-            raise
-        except Exception as error:
-            send(error=f"{function} cannot be imported: {words_of(error)}")
-            return
-        rules: list[tuple[Rule, Check]] = importlib.import_module(f"arrayhub.testing.{kind}").RULES
-        send(started=True)
+        tested = pkgutil.resolve_name(function) if isinstance(function, str) else function
+        rules: Rules = importlib.import_module(f"arrayhub.testing.{kind}").RULES
+        print("null", file=answers)
         cells = [(rule, check, *pair) for pair in combine(dtypes, layouts) for rule, check in rules]
         for number, (rule, check, dtype, layout) in enumerate(cells[first:]):
-            if (rule.name, layout) in map(tuple, fatal):
-                send(verdict=(NOT_MADE, "not tried, because the process ended for another element type"))
-            else:
-                send(verdict=judge_rule(check, tested, dtype, layout))
+            verdict = (NOT_MADE, "not tried, because the process ended for another element type")
+            if (rule.name, layout) not in map(tuple, fatal):
+                verdict = judge_rule(check, tested, dtype, layout)
+            print(json.dumps(verdict), file=answers)
             if number == _WARM:  # exclude the library's modules from the garbage collections of each cell
                 gc.collect()
                 gc.freeze()

@@ -1,35 +1,18 @@
 """check_producer: test the protocols of a library's arrays."""
 
 import contextlib
-import gc
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from arrayhub._core.errors import PASSES_ON, InterfaceError
 from arrayhub.adapters.table import PROTOCOLS
-from arrayhub.convert.functions import asarray, to_host
+from arrayhub.convert.functions import asarray
 from arrayhub.inspection.check import check
 from arrayhub.runtimes.sycl import queue_of
 from arrayhub.testing import cuda
 from arrayhub.testing.isolation import report_of
-from arrayhub.testing.report import (
-    ARRAY_INTERFACE,
-    BUFFER,
-    DLPACK_C,
-    DLPACK_DEVICE_METHOD,
-    DLPACK_METHOD,
-    DLPACK_PYTHON,
-    Broken,
-    Check,
-    NotMade,
-    Refused,
-    Report,
-    Rule,
-    words_of,
-)
+from arrayhub.testing.report import Broken, NotMade, Refused, Report, Rules, add_rule, raising, require, words_of
 from arrayhub.testing.samples import Sample, bytes_of
 
 _VERSION = (1, 1)  # version of DLPack that the rules request
@@ -79,69 +62,43 @@ def check_producer(
     return report_of("producer", make, dtypes, layouts, RULES)
 
 
-# ------------------------------------------------------------------------------------------------------------- making
-
-
 class _Made(Sample):
     """An object that `make` returned, and the values, shape and dtype that the rules expect."""
 
     def __init__(self, make: Callable[[Any], Any], dtype: str, layout: str) -> None:
         self.arguments = make, dtype, layout
         given = self.take(dtype, layout)
-        try:
+        with raising(NotMade, BaseException):
             self.obj = make(given)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise NotMade(words_of(error)) from error
 
     def array(self, via: Any = None) -> Any:
         """Import the object. Raise NotMade if the library has converted the elements to a different type."""
-        try:
+        with raising(Refused, *_REFUSALS), raising(Broken, InterfaceError):
             array = asarray(self.obj, via=via)
-        except InterfaceError as error:
-            raise Broken(str(error)) from error
-        except _REFUSALS as error:
-            raise Refused(words_of(error)) from error
         if array.dtype != self.dtype and self.dtype.name not in str(getattr(self.obj, "dtype", "")):
             raise NotMade(f"the library converts the elements to {array.dtype}")
         return array
-
-    def shares(self, array: Any) -> bool:
-        """Return whether an array shares the memory that `make` received."""
-        return array.size > 0 and array.ptr in self.span
 
     def protocols(self) -> list[str]:
         """Return the protocols that the object may support, by their names for ``via=``."""
         return ["buffer", *(via for name, via in _PROTOCOLS if hasattr(self.obj, name))]
 
-    def export(self, **keywords: Any) -> Any:
-        """Return a capsule. Errors count as refusals, except a TypeError that only a call with keywords raises."""
+    def export(self, words: str = "", /, **keywords: Any) -> Any:
+        """Return a capsule. Errors count as refusals.
+
+        A TypeError that only a call with keywords raises breaks the rule. `words` is the start of the reason.
+        """
         self.need_dlpack()
         try:
             return self.obj.__dlpack__(**keywords)
         except PASSES_ON:
             raise
         except Exception as error:
-            if keywords and type(error) is TypeError and self._exports_without_keywords():
-                raise
+            if keywords and type(error) is TypeError:
+                with contextlib.suppress(Refused):
+                    self.export()
+                    raise Broken(f"{words}: {words_of(error)}") from error
             raise Refused(words_of(error)) from error
-
-    def _exports_without_keywords(self) -> bool:
-        try:
-            self.obj.__dlpack__()
-        except PASSES_ON:
-            raise
-        except Exception:
-            return False
-        return True
-
-    def export_with(self, words: str, **keywords: Any) -> Any:
-        """Return a capsule. A TypeError breaks the rule; `words` is the start of the reason."""
-        try:
-            return self.export(**keywords)
-        except TypeError as error:
-            raise Broken(f"{words}: {words_of(error)}") from error
 
     def need_dlpack(self) -> None:
         """Raise NotMade if the object does not support DLPack."""
@@ -152,29 +109,24 @@ class _Made(Sample):
         """Raise NotMade if `__dlpack__` does not accept `max_version`."""
         try:
             self.export(max_version=_VERSION)
-        except TypeError:
+        except Broken:
             raise NotMade("it does not accept max_version") from None
-
-
-def _elements(array: Any, stream: Any = None) -> bytes:
-    return bytes_of(np.asarray(to_host(array, stream=stream)))
 
 
 # -------------------------------------------------------------------------------------------------------------- rules
 
-RULES: list[tuple[Rule, Check]] = []
+RULES: Rules = []
 
 
 def _rule(name: str, text: str, specification: str) -> Callable[[Callable[[_Made], None]], None]:
     """Return a decorator that adds a function to the rules."""
-
-    def add(check: Callable[[_Made], None]) -> None:
-        RULES.append((Rule(name, text, specification), lambda *arguments: check(_Made(*arguments))))
-
-    return add
+    add = add_rule(RULES, name, text, specification)
+    return lambda check: add(lambda *arguments: check(_Made(*arguments)))
 
 
-@_rule("values", "the exported array has the same elements, shape and element type as the object", ARRAY_INTERFACE)
+@_rule(
+    "values", "the exported array has the same elements, shape and element type as the object", "__array_interface__"
+)
 def _check_values(made: _Made) -> None:
     try:
         array = made.array()
@@ -182,27 +134,21 @@ def _check_values(made: _Made) -> None:
         if isinstance(error.__cause__, TypeError) and made.protocols() == ["buffer"]:
             raise Broken(f"make returns an object that is not an array: {error}") from error
         raise
-    if array.dtype != made.dtype:
-        raise Broken(f"the element type is {array.dtype} instead of {made.obj.dtype}")
-    if array.shape != made.shape:
-        raise Broken(f"the shape is {array.shape} instead of {made.shape}")
-    if _elements(array) != made.values:
-        raise Broken("the elements differ")
+    require(array.dtype == made.dtype, f"the element type is {array.dtype} instead of {made.dtype}")
+    require(array.shape == made.shape, f"the shape is {array.shape} instead of {made.shape}")
+    require(bytes_of(array) == made.values, "the elements differ")
 
 
-@_rule("agreement", "all protocols describe the same memory, and follow their specifications", BUFFER)
+@_rule("agreement", "all protocols describe the same memory, and follow their specifications", "buffer protocol")
 def _check_agreement(made: _Made) -> None:
     made.array()
-    try:
+    with raising(Refused, *_REFUSALS):
         texts = check(made.obj)
-    except _REFUSALS as error:
-        raise Refused(words_of(error)) from error
-    if texts:  # without addresses, which differ from run to run
-        words = "; ".join(texts).split()
-        raise Broken(" ".join("an address" if word.rstrip(",").startswith("0x") else word for word in words))
+    words = "; ".join(texts).split()  # without addresses, which differ from run to run
+    require(not texts, " ".join("an address" if word.rstrip(",").startswith("0x") else word for word in words))
 
 
-@_rule("read-only", "read-only memory is not writable through any protocol", DLPACK_C)
+@_rule("read-only", "read-only memory is not writable through any protocol", "DLPack's C interface")
 def _check_readonly(made: _Made) -> None:
     if made.arguments[-1] != "read-only" or not made.shares(made.array()):
         raise NotMade("the memory is writable")
@@ -211,113 +157,99 @@ def _check_readonly(made: _Made) -> None:
             array = made.array(via)
         except Refused:
             continue
-        if made.shares(array) and array.flags.writeable:
-            raise Broken(f"read-only memory is writable through {via}")
-    if hasattr(made.obj, "__dlpack__"):
-        with contextlib.suppress(Refused):
-            if '"dltensor"' in repr(made.export()):
-                raise Broken("read-only memory is exported in a legacy capsule, which lacks the read-only flag")
+        is_writable = made.shares(array) and array.flags.writeable
+        require(not is_writable, f"read-only memory is writable through {via}")
+    with contextlib.suppress(Refused, NotMade):
+        has_flag = '"dltensor"' not in repr(made.export())
+        require(has_flag, "read-only memory is exported in a legacy capsule, which lacks the read-only flag")
 
 
-@_rule("lifetime", "the memory is released with the last array that shares it, and not before", DLPACK_PYTHON)
+@_rule(
+    "lifetime", "the memory is released with the last array that shares it, and not before", "DLPack's Python interface"
+)
 def _check_lifetime(made: _Made) -> None:
     checked = 0
     for via in made.protocols():
         made = _Made(*made.arguments)
-        try:
-            array = made.array(via)
-        except Refused:
-            continue
-        checked += 1
-        shared, elements = made.shares(array), _elements(array)
-        made.obj = None
-        gc.collect()
-        if shared and made.owner() is None:
-            raise Broken(f"the memory is released while an array imported through {via} exists")
-        if _elements(array) != elements:
-            raise Broken(f"the elements of an array imported through {via} change when the producer is deleted")
-        array = None
-        if shared and not made.is_released():
-            raise Broken(f"the memory is not released after the last array, imported through {via}, is deleted")
+        with contextlib.suppress(Refused):
+            made.check_release([made.array(via)], f"an array imported through {via}")
+            checked += 1
     if not checked:
         raise Refused("no protocol describes the memory")
 
 
 @_rule(
-    "capsules", "each capsule is independent, even if it is not consumed or another thread releases it", DLPACK_PYTHON
+    "capsules",
+    "each capsule is independent, even if it is not consumed or another thread releases it",
+    "DLPack's Python interface",
 )
 def _check_capsules(made: _Made) -> None:
     shared = made.shares(made.array())
     for keywords in ({}, {"max_version": _VERSION}):
         try:
             capsules = [made.export(**keywords) for _ in range(3)]
-        except (Refused, TypeError):
+        except (Refused, Broken):
             continue
         capsules.pop()  # not consumed
         second = asarray(capsules.pop())
-        elements = _elements(second)
+        elements = bytes_of(second)
         held = [asarray(capsules.pop())]
         thread = threading.Thread(target=held.clear)
         thread.start()
         thread.join()
-        if _elements(second) != elements:
-            raise Broken("the elements differ after other capsules are released")
+        require(bytes_of(second) == elements, "the elements differ after other capsules are released")
         del second
     made.obj = None
-    if shared and not made.is_released():
-        raise Broken("the memory is not released after the last capsule is deleted")
+    require(not shared or made.is_released(), "the memory is not released after the last capsule is deleted")
 
 
-@_rule("device", "__dlpack_device__ names the device of the memory", DLPACK_DEVICE_METHOD)
+@_rule("device", "__dlpack_device__ names the device of the memory", "__dlpack_device__")
 def _check_device(made: _Made) -> None:
     array = made.array()
     made.need_dlpack()
-    try:
+    with raising(Refused, BufferError), raising(Broken, AttributeError, words="__dlpack_device__ is missing: "):
         device = made.obj.__dlpack_device__()
-    except AttributeError:
-        raise Broken("it has __dlpack__ but not __dlpack_device__") from None
-    except BufferError as error:
-        raise Refused(words_of(error)) from error
-    if not isinstance(device, tuple) or len(device) != 2:
-        raise Broken(f"__dlpack_device__ returns {type(device).__name__}")
-    if (int(device[0]), int(device[1])) != tuple(array.__dlpack_device__()):
-        raise Broken(f"__dlpack_device__ returns {(int(device[0]), int(device[1]))}; the memory is on {array.device}")
+    is_pair = isinstance(device, tuple) and len(device) == 2
+    require(is_pair, f"__dlpack_device__ returns {type(device).__name__}")
+    found = tuple(map(int, device))
+    is_right = found == tuple(array.__dlpack_device__())
+    require(is_right, f"__dlpack_device__ returns {found}; the memory is on {array.device}")
 
 
-@_rule("versions", "max_version is accepted, and without it __dlpack__ returns a legacy capsule", DLPACK_METHOD)
+@_rule("versions", "max_version is accepted, and without it __dlpack__ returns a legacy capsule", "__dlpack__")
 def _check_versions(made: _Made) -> None:
     made.array()
     with contextlib.suppress(Refused):
-        if '"dltensor"' not in repr(made.export()):
-            raise Broken("a consumer without max_version gets a capsule that is not named dltensor")
-    capsule = repr(made.export_with("max_version is not accepted", max_version=_VERSION))
-    if '"dltensor_versioned"' not in capsule and '"dltensor"' not in capsule:
-        raise Broken("the capsule is named neither dltensor_versioned nor dltensor")
+        is_legacy = '"dltensor"' in repr(made.export())
+        require(is_legacy, "a consumer without max_version gets a capsule that is not named dltensor")
+    capsule = repr(made.export("max_version is not accepted", max_version=_VERSION))
+    is_named = '"dltensor_versioned"' in capsule or '"dltensor"' in capsule
+    require(is_named, "the capsule is named neither dltensor_versioned nor dltensor")
 
 
-@_rule("dl_device", "the object's own device is accepted", DLPACK_METHOD)
+@_rule("dl_device", "the object's own device is accepted", "__dlpack__")
 def _check_device_argument(made: _Made) -> None:
     made.array()
     made.need_version()
     own = made.obj.__dlpack_device__()
-    made.export_with("the object's own device is not accepted as dl_device", max_version=_VERSION, dl_device=own)
+    made.export("the object's own device is not accepted as dl_device", max_version=_VERSION, dl_device=own)
 
 
-@_rule("copy", "copy=True returns a copy, and copy=False the same memory", DLPACK_METHOD)
+@_rule("copy", "copy=True returns a copy, and copy=False the same memory", "__dlpack__")
 def _check_copy_argument(made: _Made) -> None:
     array = made.array()
     made.need_version()
     for copy in (True, False):
         try:
-            found = asarray(made.export_with(f"copy={copy} is not accepted", max_version=_VERSION, copy=copy))
+            found = asarray(made.export(f"copy={copy} is not accepted", max_version=_VERSION, copy=copy))
         except Refused:
             continue
         same = found.ptr == array.ptr
-        if found.size and same is copy:
-            raise Broken(f"copy={copy} returns {'the same memory' if same else 'different memory'}")
+        words = f"copy={copy} returns {'the same memory' if same else 'different memory'}"
+        require(not found.size or same is not copy, words)
 
 
-@_rule("streams", "a stream of the device is accepted, and waits for the work that fills the memory", DLPACK_METHOD)
+@_rule("streams", "a stream of the device is accepted, and waits for the work that fills the memory", "__dlpack__")
 def _check_streams(made: _Made) -> None:
     device = _device_type(made)
     accepted = 0
@@ -332,22 +264,21 @@ def _check_streams(made: _Made) -> None:
             cuda.delay(cuda.LEGACY)  # delays the work of `make`, so that a missing wait is detected
             made = _Made(*made.arguments)
         try:
-            found = asarray(made.export_with(f"{name} is not accepted", stream=stream))
+            found = asarray(made.export(f"{name} is not accepted", stream=stream))
         except Refused as error:
             if stream is not None and not isinstance(error.__cause__, BufferError):
                 raise Broken(f"{name} is rejected with {error}") from error
             continue
         accepted += 1
-        wait = (stream or cuda.LEGACY) if device == "cuda" else None
         if stream == -1:
             continue
-        elements = _elements(found, wait)
-        if elements == made.values:
-            continue
-        if device == "cuda":
-            cuda.synchronize()
-        if _elements(found, wait) != elements:  # otherwise the elements are wrong without any streams
-            raise Broken(f"with {name}, the stream does not wait for the elements")
+        wait = (stream or cuda.LEGACY) if device == "cuda" else None
+        elements = bytes_of(found, wait)
+        if elements != made.values and device == "cuda":
+            cuda.call("cuCtxSynchronize")
+        # Otherwise the elements are wrong without any streams.
+        is_complete = elements == made.values or bytes_of(found, wait) == elements
+        require(is_complete, f"with {name}, the stream does not wait for the elements")
     if not accepted:
         raise Refused("__dlpack__ rejects the array")
 
@@ -362,15 +293,12 @@ def _device_type(made: _Made) -> str:
         raise
 
 
-@_rule("refusal", "__dlpack__ raises BufferError if it fails", DLPACK_METHOD)
+@_rule("refusal", "__dlpack__ raises BufferError if it fails", "__dlpack__")
 def _check_refusal(made: _Made) -> None:
-    made.need_dlpack()
     made.array()
     try:
-        made.obj.__dlpack__()
-    except BufferError as error:
-        raise Refused(words_of(error)) from error
-    except PASSES_ON:
+        made.export()
+    except Refused as error:
+        name = type(error.__cause__).__name__
+        require(isinstance(error.__cause__, BufferError), f"__dlpack__ raises {name} instead of BufferError")
         raise
-    except Exception as error:
-        raise Broken(f"__dlpack__ raises {type(error).__name__} instead of BufferError") from error

@@ -1,6 +1,6 @@
 """Rules, their verdicts, and the report of a check, with one cell for each rule, element type and layout."""
 
-import html
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,13 +12,15 @@ NOT_MADE = "not made"  # the library does not have this element type or layout, 
 FAILED = "failed"
 VERDICTS = (PASSED, REFUSED, NOT_MADE, FAILED)
 
-DLPACK_C = "https://dmlc.github.io/dlpack/latest/c_api.html"
-DLPACK_PYTHON = "https://dmlc.github.io/dlpack/latest/python_spec.html"
 _STANDARD = "https://data-apis.org/array-api/latest/API_specification/generated/array_api.array"
-DLPACK_METHOD = f"{_STANDARD}.__dlpack__.html"
-DLPACK_DEVICE_METHOD = f"{_STANDARD}.__dlpack_device__.html"
-ARRAY_INTERFACE = "https://numpy.org/doc/stable/reference/arrays.interface.html"
-BUFFER = "https://docs.python.org/3/c-api/buffer.html"
+_SPECIFICATIONS = {
+    "DLPack's C interface": "https://dmlc.github.io/dlpack/latest/c_api.html",
+    "DLPack's Python interface": "https://dmlc.github.io/dlpack/latest/python_spec.html",
+    "__dlpack__": f"{_STANDARD}.__dlpack__.html",
+    "__dlpack_device__": f"{_STANDARD}.__dlpack_device__.html",
+    "__array_interface__": "https://numpy.org/doc/stable/reference/arrays.interface.html",
+    "buffer protocol": "https://docs.python.org/3/c-api/buffer.html",
+}
 
 
 class Unpassed(Exception):
@@ -43,6 +45,12 @@ class NotMade(Unpassed):
     verdict = NOT_MADE
 
 
+def require(condition: object, words: str) -> None:
+    """Raise Broken with the reason `words` unless the condition is true."""
+    if not condition:
+        raise Broken(words)
+
+
 class Rule(NamedTuple):
     """One rule, with the address of its specification."""
 
@@ -53,19 +61,37 @@ class Rule(NamedTuple):
 
 # Raises `Unpassed` unless a tested function (``make`` or ``read``) follows a rule for an element type and a layout.
 Check = Callable[[Any, str, str], None]
+Rules = list[tuple[Rule, Check]]
+
+
+def add_rule(rules: Rules, name: str, text: str, specification: str) -> Callable[[Check], None]:
+    """Return a decorator that adds a rule of a specification to `rules`. The function checks the rule."""
+
+    def add(check: Check) -> None:
+        rules.append((Rule(name, text, _SPECIFICATIONS[specification]), check))
+
+    return add
 
 
 def judge_rule(check: Check, function: Any, dtype: str, layout: str) -> tuple[str, str]:
     """Return the verdict of one rule, and the reason."""
     try:
-        check(function, dtype, layout)
+        with raising(Broken, BaseException):
+            check(function, dtype, layout)
     except Unpassed as error:
         return error.verdict, str(error)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        return FAILED, words_of(error)
     return PASSED, ""
+
+
+@contextlib.contextmanager
+def raising(verdict: type[Unpassed], *errors: type[BaseException], words: str = "") -> Iterator[None]:
+    """Raise `verdict`, with a reason that begins with `words`, instead of an error of one of the classes `errors`."""
+    try:
+        yield
+    except (KeyboardInterrupt, Unpassed):
+        raise
+    except errors as error:
+        raise verdict(words + words_of(error)) from error
 
 
 def words_of(error: BaseException) -> str:
@@ -145,15 +171,10 @@ class Report:
         rows = [("rule", *VERDICTS), *((rule.name, *map(str, found.values())) for rule, found in self.counts())]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [self.name]
-        lines += [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-        ]
+        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         failures = self.failures()
         lines += [f"{len(failures) or 'no'} failing cell{'s' * (len(failures) != 1)}", *self._failure_lines()]
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         return f"<Report {self.name}: {len(self.cells)} cells, {len(self.failures())} failing>"
@@ -161,10 +182,6 @@ class Report:
 
 def describe_cells(cells: list[tuple[str, str]]) -> str:
     """Format pairs of element type and layout as text, such as ``int8, int16 (C, F)``."""
-    layouts: dict[str, list[str]] = {}
-    for dtype, layout in cells:
-        layouts.setdefault(dtype, []).append(layout)
-    types: dict[str, list[str]] = {}
-    for dtype, names in layouts.items():
-        types.setdefault(", ".join(names), []).append(dtype)
-    return "; ".join(f"{', '.join(names)} ({layout})" for layout, names in types.items())
+    layouts = {dtype: ", ".join(layout for other, layout in cells if other == dtype) for dtype, _ in cells}
+    types = {names: ", ".join(dtype for dtype in layouts if layouts[dtype] == names) for names in layouts.values()}
+    return "; ".join(f"{dtypes} ({names})" for names, dtypes in types.items())

@@ -1,5 +1,6 @@
 """NumPy arrays of each element type and layout."""
 
+import contextlib
 import gc
 import time
 import weakref
@@ -8,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import show
-from arrayhub.testing.report import NotMade
+from arrayhub.convert.functions import asarray, to_host
+from arrayhub.testing.report import NotMade, raising, require
 
-NUMBERS = (
+DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64", "complex64", "complex128",
+    "float16", "float32", "float64", "complex64", "complex128", "bfloat16",
+    "longdouble", "datetime64[ns]", "S5", "U3", ">f8",  # DLPack cannot represent these types
 )  # fmt: skip
-FURTHER = ("longdouble", "datetime64[ns]", "S5", "U3", ">f8")  # types that DLPack cannot represent
-DTYPES = (*NUMBERS, "bfloat16", *FURTHER)
 
 # Shape of a C-contiguous array, and the function that returns a view of this array in the layout.
 LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
@@ -43,48 +45,31 @@ def choose_names(
     if values is None:
         return tuple(known)
     given = tuple(values) if isinstance(values, Iterable) and not isinstance(values, (str, type)) else (values,)
-    if not given:
-        raise ValueError(f"{argument} is empty; accepted: {', '.join(known)}")
-    found = []
-    for value in given:
-        name = value if isinstance(value, str) and value in known else name_of(value)
-        if name is None:
-            raise ValueError(f"{argument} has {show(value)}; accepted: {', '.join(known)}")
-        found.append(name)
-    return tuple(found)
+    names = [value if isinstance(value, str) and value in known else name_of(value) for value in given]
+    found = tuple(name for name in names if name is not None)
+    if not names or len(found) < len(names):
+        problem = f"has {show(given[names.index(None)])}" if names else "is empty"
+        raise ValueError(f"{argument} {problem}; accepted: {', '.join(known)}")
+    return found
 
 
 def name_of_dtype(value: Any) -> str | None:
     """Return the name in `DTYPES` of anything that ``numpy.dtype`` accepts, or None."""
-    if value is None:  # which numpy.dtype accepts as float64
-        return None
-    try:
-        dtype = np.dtype(value)
-    except (TypeError, ValueError, SyntaxError):
-        return None
-    return next((name for name in DTYPES if dtype_of(name) == dtype), None)
-
-
-def dtype_of(name: str) -> np.dtype[Any] | None:
-    """Return the dtype of a name, or None for bfloat16 if ml_dtypes is not installed."""
-    if name != "bfloat16":
-        return np.dtype(name)
-    try:
-        import ml_dtypes
-    except ImportError:
-        return None
-    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-    return dtype
+    with contextlib.suppress(TypeError, ValueError, SyntaxError):
+        dtype = None if value is None else requested_dtype(value)
+        return next((name for name in DTYPES if dtype == name), None)
+    return None
 
 
 class Sample:
     """Expected values, shape and dtype of a sample array, addresses of its memory, and a reference to its owner."""
 
+    obj: Any  # an array of the library, or a producer, which shares the memory or has a copy
+
     def take(self, dtype: str, layout: str) -> Any:
         """Return a new sample array, and store its description."""
-        element = dtype_of(dtype)
-        if element is None:
-            raise NotMade("ml_dtypes is not installed")
+        with raising(NotMade, TypeError):  # bfloat16 requires ml_dtypes
+            element = requested_dtype(dtype)
         shape, view = LAYOUTS[layout]
         size = int(np.prod(shape))
         owner = np.zeros(size * element.itemsize + 128, np.uint8)
@@ -98,11 +83,22 @@ class Sample:
         self.owner = weakref.ref(owner)
         return array
 
-    def is_released(self) -> bool:
-        """Wait up to two seconds for the release of the memory, and return whether it was released.
+    def shares(self, array: Any) -> bool:
+        """Return whether an array shares memory with the sample."""
+        return array.size > 0 and array.ptr in self.span
 
-        The wait is needed because jax releases objects later, in its own threads.
-        """
+    def check_release(self, held: list[Any], words: str) -> None:
+        """Check that the memory is released with the array in `held`, and not before. `words` names this array."""
+        shared, elements = self.shares(asarray(held[0])), bytes_of(held[0])
+        self.obj = None
+        gc.collect()
+        require(not shared or self.owner() is not None, f"the memory is released while {words} exists")
+        require(bytes_of(held[0]) == elements, f"the elements of {words} change after the producer is deleted")
+        held.clear()
+        require(self.is_released(), f"the memory is not released after {words} is deleted")
+
+    def is_released(self) -> bool:
+        """Return whether the memory is released within two seconds. jax releases objects later, in its own threads."""
         for _ in range(100):
             gc.collect()
             if self.owner() is None:
@@ -115,11 +111,7 @@ def _values(size: int, dtype: np.dtype[Any]) -> Any:
     count = np.arange(1, size + 1)
     if dtype.kind == "b":
         return count % 4 != 2
-    if dtype.kind == "M":
-        return count.astype("i8").view(dtype)
-    if dtype.kind == "c":
-        return (count + 2j * count).astype(dtype)
-    return count.astype(dtype)
+    return (count * (1 + 2j) if dtype.kind == "c" else count).astype(dtype)
 
 
 def combine(dtypes: Iterable[str], layouts: Iterable[str]) -> list[tuple[str, str]]:
@@ -128,6 +120,6 @@ def combine(dtypes: Iterable[str], layouts: Iterable[str]) -> list[tuple[str, st
     return [(dtype, layout) for dtype in dtypes for layout in layouts if layout != "unaligned" or dtype not in small]
 
 
-def bytes_of(array: Any) -> bytes:
-    """Return the elements of a host-readable array as bytes, in C order."""
-    return np.ascontiguousarray(array).tobytes()
+def bytes_of(array: Any, stream: Any = None) -> bytes:
+    """Return the elements of an array as bytes, in C order. They are read on `stream`."""
+    return np.ascontiguousarray(to_host(array, stream=stream)).tobytes()

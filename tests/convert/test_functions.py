@@ -916,16 +916,10 @@ def test_error_for_a_name_of_another_place_suggests_a_working_call(name):
     with pytest.raises(AttributeError, match=f"^module 'arrayhub' has no attribute '{name}'; use {re.escape(call)}$"):
         getattr(ah, name)
     assert name not in ah.__all__ and name not in dir(ah)
-    if name == "as_cuda" or call.startswith("python -m "):  # need a device, or a shell
-        return
     library = {"as_dask": "dask.array"}.get(name, call.partition(".")[0])
-    for needed in {library} & {"array_api_compat", "dask.array", "pyarrow", "tensorflow",
-                   "awkward", "jax", "numba", "pandas", "polars", "scipy", "torch"}:  # fmt: skip
-        pytest.importorskip(needed)
+    pytest.importorskip(library)
     x = np.asarray(ah.from_array(np.arange(3, dtype="f4"), alignment=64))  # as jax requires
-    if name in ("as_sparse", "from_scipy"):
-        x = pytest.importorskip("scipy.sparse").eye_array(3).tocsr()
-    names = {**sys.modules, "arrayhub": ah, "numpy": np, "x": x, "arrays": [x, x], "n": 3, "start": 0, "stop": 2}
+    names = {**sys.modules, "arrayhub": ah, "numpy": np, "x": x, "arrays": [x, x]}
     assert eval(call, {**names, "dtype": "f4", "device": "cpu", "value": 3}) is not None
 
 

@@ -230,7 +230,7 @@ def test_command_runs_a_module_with_its_arguments(script):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "the following arguments are required: script\n"),
+        ([], "the following arguments are required: script"),
         (["-m", "no_such_package.module"], "module 'no_such_package.module' does not exist"),
         (["no_such_file.py"], "file 'no_such_file.py' does not exist"),
     ],

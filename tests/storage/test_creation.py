@@ -167,13 +167,13 @@ def registered():
     names = ("test:mine", "test:theirs")
     yield names
     for name in names:
-        layouts._registered.pop(name, None)
+        layouts._presets.pop(name, None)
         if "gt4py.storage.cartesian.layout_registry" in sys.modules:
             layout_registry.register(name, None)
 
 
 def test_register_rejects_0d_arrays():
-    with pytest.raises(TypeError, match="is not a sequence; accepted: an integer for each dimension"):
+    with pytest.raises(TypeError, match="is not a sequence; accepted: integers, one per dimension"):
         layouts.register("zz", np.array(3))
 
 
@@ -184,7 +184,6 @@ def test_registered_presets_are_used(registered):
     ):
         empty((2, 3), backend=mine)
     layouts.register(mine, (2, 0, 1), alignment=4)
-    assert mine in layouts.names()
     assert layout_for("IJK0", mine) == (3, 1, 2, 0)
     assert empty((5, 6, 7), "f4", backend=mine).strides == (1, 56, 8)
     layouts.register(mine, lambda dimensions: range(len(dimensions)))
@@ -535,13 +534,13 @@ BAD = {
     "not a permutation": (dict(layout=(0, 0)), r"layout: \(0, 0\).*permutation"),
     "a layout of another length": (dict(layout=(0, 1, 2)), r"layout: \(0, 1, 2\)"),
     "an unknown layout": (dict(layout="K"), "layout: 'K'.*'C', 'F'"),
-    "a dimension twice": (dict(dimensions="II"), r"dimensions: \('I', 'I'\) repeats"),
+    "a dimension twice": (dict(dimensions="II"), r"dimensions: \('I', 'I'\); accepted: .* each once"),
     "a name twice": (dict(dims=("x", "x")), "dims: .*repeats a name"),
-    "an unknown dimension": (dict(dimensions=("I", "X")), "dimensions: 'X'.*'I', 'J', 'K'"),
-    "a dimension with a leading zero": (dict(dimensions=("I", "01")), "dimensions: '01'"),
-    "a digit of another script": (dict(dimensions=("I", "٣")), "dimensions: '٣'"),
-    "a number with too many digits": (dict(dimensions=("I", "9" * 5000)), "dimensions: '999.*'I', 'J', 'K'"),
-    "a dimension that the backend lacks": (dict(dims=("I", "X"), backend="numpy"), "dimensions: 'X'"),
+    "an unknown dimension": (dict(dimensions=("I", "X")), r"dimensions: \('I', 'X'\); accepted: 'I', 'J', 'K'"),
+    "a dimension with a leading zero": (dict(dimensions=("I", "01")), r"dimensions: \('I', '01'\)"),
+    "a digit of another script": (dict(dimensions=("I", "٣")), r"dimensions: \('I', '٣'\)"),
+    "a number with too many digits": (dict(dimensions=("I", "9" * 5000)), r"dimensions: \('I', '999.*'I', 'J', 'K'"),
+    "a dimension that the backend lacks": (dict(dims=("I", "X"), backend="numpy"), r"dimensions: \('I', 'X'\)"),
     "too few dimensions": (dict(dimensions="I"), "dims: .*1 entries.*accepted: 2"),
     "dims differ from dimensions": (
         dict(dimensions="IJ", dims="JI"),
@@ -630,9 +629,10 @@ def test_backends_that_are_not_strings_are_rejected(backend):
 
 @pytest.mark.parametrize("base", [(0, 1), (0, 0, 1), (1, 2, 3), (0, 1, 2, 3)])
 def test_register_rejects_invalid_base_layouts(base):
-    with pytest.raises(ValueError, match=r"layouts\.register: base_layout is \(.*the ranks 0, 1 and 2 of I, J"):
+    with pytest.raises(ValueError, match=r"base_layout: \(.*; accepted: (3 integers|.* the ranks \(0, 1, 2\))"):
         layouts.register("test:mine", base)
-    assert "test:mine" not in layouts.names()
+    with pytest.raises(ValueError, match="is not registered"):
+        layout_for("IJK", "test:mine")
 
 
 def test_invalid_dtypes_raise():

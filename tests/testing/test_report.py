@@ -22,7 +22,6 @@ def test_correct_producers_pass():
             make, dtypes=["bool", "float32", "complex128", "bfloat16"], layouts=["C", "0-d", "empty"]
         )
         report.assert_ok()
-        assert report._repr_html_() == f"<pre>{report}</pre>"
         assert report.ok and {cell.verdict for cell in report.cells} >= {"passed"}
 
 
@@ -33,7 +32,7 @@ def test_correct_producers_pass():
         (broken_arrays.OtherElements, "values", "the elements differ"),
         (broken_arrays.Disagreeing, "agreement", "pointer: "),
         (broken_arrays.Writable, "read-only", "read-only memory is writable through array_interface"),
-        (broken_arrays.Leaking, "lifetime", "the memory is not released after the last array"),
+        (broken_arrays.Leaking, "lifetime", "the memory is not released after an array imported through"),
         (broken_arrays.OneCapsule, "capsules", "used"),
         (broken_arrays.ElsewhereInWords, "device", "__dlpack_device__ returns (2, 0); the memory is on cpu"),
         (broken_arrays.WithoutVersion, "versions", "max_version is not accepted"),
