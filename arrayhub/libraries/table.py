@@ -115,6 +115,12 @@ def _call_on_dict(obj: Any) -> str:
     return "arrayhub.asnested(x)" if is_table else "arrayhub.asnested([x])"
 
 
+def _call_on_h5py(obj: Any) -> str:
+    dtype = getattr(obj, "dtype", None)
+    text = dtype is not None and (np.dtype(dtype).hasobject or np.dtype(dtype).kind in "TU")
+    return "arrayhub.asnested(x[...])" if text else "x[...]"
+
+
 def _call_on_sparse(obj: Any) -> str:
     own = getattr(obj, "format", "coo") in ("coo", "csr", "csc", "bsr")
     return f"arrayhub.assparse({'x' if own else 'x.tocoo()'})"
@@ -422,6 +428,7 @@ TABLE: dict[str, dict[str, Any]] = {
             "Variable": "x.value()",
         },
     ),
+    "ml_dtypes": dict(install="pip install ml_dtypes"),
     # If an OrtValue was created from a NumPy array, its capsule does not keep the NumPy array alive.
     "onnxruntime": dict(traits=("BORROWS",)),
     # oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict.
@@ -460,12 +467,20 @@ TABLE: dict[str, dict[str, Any]] = {
         types={"QImage": None},
         advice={"QImage": ("x.constBits()", "it has x.bytesPerLine() bytes per row, and is valid while x exists")},
     ),
+    "dask": dict(
+        instead="dask.array.from_array(arrayhub.as_numpy(x))", types={"Array": None}, advice={"Array": "x.compute()"}
+    ),
     "gemmi": dict(types={"GridMeta": "array"}),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
+    "h5py": dict(
+        types=dict.fromkeys(["AbstractView", "Dataset"]),
+        advice=dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py),
+    ),
     "marray": dict(
         types={"masked_namespace.<locals>.MArray": None},
         advice={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},
     ),
+    "netCDF4": dict(types={"Variable": None}, advice={"Variable": "x[...]"}),
     "openmm": dict(types={"Quantity": None}, advice={"Quantity": ("x.value_in_unit(x.unit)", _NO_UNIT)}),
     "openvino": dict(
         types={"Constant": ("data", _dtype_of_openvino), "Tensor": ("data", _dtype_of_openvino)},

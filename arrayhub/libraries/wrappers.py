@@ -300,7 +300,7 @@ def hint(obj, failed=False):
     if call or remark:
         return remark and f"; {remark}"
     if hasattr(cls, "__array__"):
-        return "; numpy.asarray(x) calls its __array__, which may copy, and ignore a mask or a unit"
+        return "; numpy.asarray(x) calls its __array__, which may copy"
     root = root_of(cls)
     if failed or root == "builtins":
         return ""

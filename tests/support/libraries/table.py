@@ -616,7 +616,7 @@ library(
     Refused("py_object arrays", lambda ctypes: (ctypes.py_object * 2)(1, 2), "list(x)", "its elements are objects"),
     distribution=None,
 )
-library("dask", Refused("Array", lambda dask: importing("dask.array").ones(3), "numpy.asarray(x)", "not computed yet"))
+library("dask", Refused("Array", lambda dask: importing("dask.array").ones(3), "x.compute()", "not computed yet"))
 
 
 def _h5(h5py):
@@ -626,12 +626,9 @@ def _h5(h5py):
 
 library(
     "h5py",
-    Refused("Dataset", _h5, "numpy.asarray(x)", "its data is in a file"),
+    Refused("Dataset", _h5, "x[...]", "its data is in a file"),
     Refused(
-        "astype(), fields()",
-        lambda h5py: _h5(h5py).astype("f4"),
-        "numpy.asarray(x)",
-        "each access reads and converts the data",
+        "astype(), fields()", lambda h5py: _h5(h5py).astype("f4"), "x[...]", "each access reads and converts the data"
     ),
 )
 
@@ -648,8 +645,8 @@ library(
     Refused(
         "Variable",
         _netcdf,
-        "numpy.asarray(x)",
-        "its data is in a file; `numpy.asarray` ignores the mask of missing elements",
+        "x[...]",
+        "its data is in a file; reading returns a masked array, which is rejected if elements are masked",
     ),
 )
 
