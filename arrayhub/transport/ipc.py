@@ -12,7 +12,7 @@ from arrayhub._core.errors import show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.inspection.datashape import type_of
-from arrayhub.runtimes.shared_segment import SharedSegment, readonly_descriptor, received_segment, segment_at
+from arrayhub.runtimes.shared_segment import duplicate_descriptor, received_segment, segment_at
 from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, Grant, digest_of, server
 from arrayhub.transport.pickles import in_place, state_in_place
 
@@ -203,9 +203,8 @@ class IpcHandle:
         description = self._description
         if description.boot != _read_boot_id():
             self._refuse("the handle was created on another machine, or before a restart of this machine")
-        digest = digest_of(repr(tuple(description)))
         try:
-            return Borrow(description.server, description.identifier + digest)
+            return Borrow(description.server, digest_of(description))
         except ConnectionRefusedError as error:
             self._refuse(f"process {description.process}: {error}")
 
@@ -221,7 +220,7 @@ class IpcHandle:
         if borrow.is_local:  # CUDA cannot import memory of the same process
             for descriptor in borrow.descriptors:
                 os.close(descriptor)
-            return asarray(borrow.local_memory(self._description.identifier), stream=stream)
+            return asarray(borrow.local_memory(), stream=stream)
         memory = asarray(Mapped(borrow, stream, self.access == "readwrite"))
         array: USMArray = in_place(self._description.state, memory)
         return array
@@ -277,14 +276,6 @@ def _ipc_handle(description: object) -> IpcHandle:
 
 
 _ipc_handle.__module__ = "arrayhub"  # pickles name this module, so the function can move
-
-
-def _grant_writable(segment: SharedSegment) -> tuple[bytes, list[int]]:
-    return b"", [os.dup(segment.descriptor)]
-
-
-def _grant_readonly(segment: SharedSegment) -> tuple[bytes, list[int]]:
-    return b"", [readonly_descriptor(segment)]
 
 
 def ipc_handle(x: Any, /) -> IpcHandle:
@@ -350,7 +341,8 @@ def ipc_handle(x: Any, /) -> IpcHandle:
                 " and CUDA device memory. Use"
                 " arrayhub.ipc_handle(arrayhub.from_array(x, memory='shared_memory')), which copies"
             )
-        memory, grant = segment, _grant_writable if array.access == "readwrite" else _grant_readonly
+        writable = array.access == "readwrite"
+        memory, grant = segment, lambda segment: (b"", [duplicate_descriptor(segment, writable)])
         allocation, start = f"memfd {os.fstat(segment.descriptor).st_ino}", segment.address
     state = (*state[:3], state[3] + address - start, *state[4:])
     own = server()
@@ -366,5 +358,5 @@ def ipc_handle(x: Any, /) -> IpcHandle:
         str(type_of(array)),
         state,
     )
-    entry.publish(repr(tuple(description)))
+    entry.publish(digest_of(description))
     return _make_handle(description, entry)

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub.runtimes.shared_segment import SharedSegment, readonly_descriptor, received_segment, segment_at
+from arrayhub.runtimes.shared_segment import SharedSegment, duplicate_descriptor, received_segment, segment_at
 
 _MAPS = "/proc/self/maps"
 _DEEPEST = 16  # maximum length of the chain of owners
@@ -54,7 +54,7 @@ class Passed:
         from multiprocessing.reduction import DupFd
 
         popen = get_spawning_popen()
-        descriptor = os.dup(self.segment.descriptor) if self.writable else readonly_descriptor(self.segment)
+        descriptor = duplicate_descriptor(self.segment, self.writable)
         try:
             return map_segment, (DupFd(descriptor), self.writable)
         finally:
