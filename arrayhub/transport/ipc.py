@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
-from arrayhub._core.errors import show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.inspection.datashape import type_of
 from arrayhub.runtimes.shared_segment import duplicate_descriptor, received_segment, segment_at
+from arrayhub.transport.codec import check_version, state_error
 from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, Grant, digest_of, server
 from arrayhub.transport.pickles import in_place, state_in_place
 
@@ -261,17 +260,11 @@ def _ipc_handle(description: object) -> IpcHandle:
     """
     forms = (int, str, int, str, bytes, str, str, str, tuple)
     if type(description) is not tuple or tuple(map(type, description)) != forms or len(description[4]) != IDENTIFIER:
-        raise pickle.UnpicklingError(
-            f"arrayhub: the IPC handle in the pickle is {show(description)}; accepted: the state of a handle"
-        )
-    if description[0] != _VERSION:
-        raise pickle.UnpicklingError(
-            f"arrayhub: the IPC handle has version {show(description[0])}; this release reads version {_VERSION}."
-            " Use one release of arrayhub on both sides"
-        )
+        raise state_error("the IPC handle", description, "the state of a handle")
+    check_version("the IPC handle", description[0], _VERSION)
     made = Description(*description)
     if len(made.state) != 8 or made.state[5] not in (0, 1, 2):
-        raise pickle.UnpicklingError(f"arrayhub: the IPC handle in the pickle has state {show(made.state)}")
+        raise state_error("the layout of the IPC handle", made.state, "the state of an array")
     return _make_handle(made, None)
 
 

@@ -313,11 +313,7 @@ def in_place(state, Descriptor memory):
 cdef int check_state(object state) except -1:
     if type(state) is not tuple or len(<tuple> state) == 0:
         raise state_error("state", state, "a tuple that starts with the version number")
-    if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
-        raise pickle.UnpicklingError(
-            f"arrayhub: the pickle has version {show((<tuple> state)[0])}; this release reads version {FORMAT}. Unpickle it"
-            " with the release of arrayhub that wrote it, or with a later release"
-        )
+    codec.check_version("the pickle", (<tuple> state)[0], FORMAT)
     if len(<tuple> state) != STATE_LENGTH:
         raise state_error("state", state, f"a tuple of {STATE_LENGTH} items")
     return 0
