@@ -473,8 +473,7 @@ cdef list describe_sparse(obj):
     x = hooks.sparse.import_or_none(obj)
     if x is None:
         return []
-    arrays = [array for array in (x.data, x.indices, x.indptr, *(x.coords or ())) if array is not None]
-    return [x.format, x.shape, *[(array.ptr, array.shape, array.dtype) for array in arrays]]
+    return [x.format, x.shape, *[(array.ptr, array.shape, array.dtype) for array in (x.data, *(x.coords or x.structure))]]
 
 
 cdef bint has_items_of(made, container) except -1:

@@ -103,22 +103,16 @@ class SparseParts:
     format: str
     shape: tuple[int, ...]
     data: Any
-    indices: Any
-    indptr: Any
-    coords_array: Any
+    structure: tuple[Any, ...]
     blocksize: tuple[int, int] | None
     batch_ndim: int
-    _coords: Any
     _state: int
     def __new__(
         cls,
         format: str,
         shape: tuple[int, ...],
         data: Any,
-        indices: Any = None,
-        indptr: Any = None,
-        coords: tuple[Any, ...] | None = None,
-        coords_array: Any = None,
+        structure: tuple[Any, ...],
         blocksize: tuple[int, ...] | None = None,
         batch_ndim: int = 0,
         state: int = 0,

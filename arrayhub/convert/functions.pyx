@@ -14,7 +14,7 @@ from arrayhub.libraries.known cimport Library, library
 
 from arrayhub import transfer
 from arrayhub._core.copying import check_copy
-from arrayhub._core.descriptor import Device
+from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, Refusal, first_line
 from arrayhub._core.hooks import hooks
@@ -30,26 +30,19 @@ cdef class SparseParts:
     cdef readonly str format
     cdef readonly tuple shape
     cdef readonly object data
-    cdef readonly object indices
-    cdef readonly object indptr
-    cdef readonly object coords_array      # coo: coordinates as one array, dimension first; None if they are separate
+    cdef readonly tuple structure          # the arrays of indices and pointers, or of coordinates
     cdef readonly tuple blocksize
     cdef readonly int batch_ndim
-    cdef public object _coords             # coo: tuple of arrays; None until `coords` is read
     cdef public int _state                 # bits of `sparse.formats` and `sparse.libraries`
     cdef object __weakref__
 
-    def __cinit__(self, str format, tuple shape, data, indices=None, indptr=None, coords=None, coords_array=None,
-                  tuple blocksize=None, int batch_ndim=0, int state=0):
+    def __cinit__(self, str format, tuple shape, data, tuple structure, tuple blocksize=None, int batch_ndim=0, int state=0):
         self.format = format
         self.shape = shape
         self.data = data
-        self.indices = indices
-        self.indptr = indptr
-        self.coords_array = coords_array
+        self.structure = structure
         self.blocksize = blocksize
         self.batch_ndim = batch_ndim
-        self._coords = coords
         self._state = state
 
 
@@ -557,7 +550,7 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     """
     cdef Descriptor a = dense_or_none(obj, copy, "to_host")
     if a is None:
-        return hooks.sparse.relocate("to_host", obj, None, copy, out)
+        return hooks.sparse.relocate("to_host", obj, CPU, copy, out)
     if out is None:
         return transfer.to_host(a, copy=copy, stream=stream, progress=progress)
     transfer.to_host(a, out=import_array(out, None), copy=copy, stream=stream, progress=progress)

@@ -7,10 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import Descriptor
 from arrayhub._core.errors import root_of, show
-from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.type_cache import types_generation
 from arrayhub.libraries import plugins
@@ -29,15 +27,9 @@ SPELLINGS = {name: row.like for row in ROWS.values() if not row.instead for name
 ELSEWHERE = {name.lower(): row.instead for row in ROWS.values() if row.instead for name in (row.name, *row.spellings)}
 
 
-def _as_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
-    if missing is not None:
-        raise ValueError("convert: sparse arrays do not have missing values; accepted: missing=None")
-    return hooks.sparse.assparse(obj, copy=copy, dtype=dtype, device=device)
-
-
 # The functions that export to libraries without a compiled exporter, by the library's name in `convert`.
 _EXPORT_BY = {row.like: row.export_by for row in ROWS.values() if row.export_by is not None}
-_EXPORT_BY |= {OWN: "convert.functions:asarray", NESTED: "nested.asnested:asnested", SPARSE: "convert.names:_as_sparse"}
+_EXPORT_BY |= {OWN: "convert.functions:asarray", NESTED: "nested.asnested:asnested", SPARSE: "sparse.export:export_own"}
 
 
 @lru_cache(maxsize=64)

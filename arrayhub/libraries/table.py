@@ -495,7 +495,7 @@ TABLE: dict[str, dict[str, Any]] = {
         types=dict.fromkeys(["Array", "Image", "MemoryObjectHolder", "SVM", "SVMPointer"]), advice={"Array": "x.get()"}
     ),
     "scipy": dict(
-        export_by="sparse.export:as_scipy",
+        export_by="sparse.export:export_scipy",
         spellings=("scipy.sparse",),
         sparse={"_spbase": "scipy", "sparray": "scipy", "spmatrix": "scipy"},
         types=dict.fromkeys(["_spbase", "sparray", "spmatrix"]),
@@ -510,7 +510,7 @@ TABLE: dict[str, dict[str, Any]] = {
         advice={"Pixmap": "x.tobytes()", "Surface": "x.toarray()"},
     ),
     "sparse": dict(
-        export_by="sparse.export:as_pydata_sparse",
+        export_by="sparse.export:export_pydata_sparse",
         like="pydata_sparse",
         spellings=("sparse",),
         sparse={"SparseArray": "pydata_sparse"},

@@ -69,7 +69,6 @@ from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.export import SparseKind, check_kind, sparse_kind_of, why_copied
-from arrayhub.sparse.formats import is_on_host
 from arrayhub.sparse.libraries import RULES, sparse_or_none
 
 _ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
@@ -124,7 +123,7 @@ class Source(NamedTuple):
     def facts(self) -> tuple[str, ...]:
         """Properties of a sparse array that some libraries do not support."""
         x = self.array
-        if not isinstance(x, SparseArray) or is_on_host(x):
+        if not isinstance(x, SparseArray) or x._is_on_host():
             return ()
         return (f"in memory of {x.device}, which the host cannot read; x.to_host() returns a copy on the host",)
 
@@ -730,7 +729,7 @@ def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
         if obstacle:
             return Verdict(consumer, CANNOT, obstacle, _call_on_sparse(x, consumer, own))
         why = why_copied(x, consumer)
-        way = "device='cpu'" if RULES[consumer].host and not is_on_host(x) else "copy=True"
+        way = "device='cpu'" if RULES[consumer].host and not x._is_on_host() else "copy=True"
         return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", way if why else ""))
     why = f"it is sparse, and {consumer} does not have sparse arrays; to_dense() makes a dense copy"
     return Verdict(consumer, CANNOT, why, _call_on_dense(x, consumer, own))
@@ -744,7 +743,7 @@ def _obstacle_to_sparse(kind: SparseKind, consumer: str) -> str:
 
 def _call_on_sparse(x: SparseArray, consumer: str, own: str) -> str:
     """Return the call that converts the element type, the format and the dimensions to what a library supports."""
-    moved = RULES[consumer].host and not is_on_host(x)
+    moved = RULES[consumer].host and not x._is_on_host()
     plain = sparse_kind_of(x)._replace(is_uneven=False)
     formats = [("x", sparse_kind_of(x)), (f"{own}.to_format('coo')", plain._replace(format="coo", batch_ndim=0))]
     if not (plain.batch_ndim or plain.dense_ndim) and len(plain.shape) == 2:

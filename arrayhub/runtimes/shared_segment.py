@@ -177,6 +177,8 @@ def segment_at(address: int, nbytes: int) -> SharedSegment | None:
     return None
 
 
-def readonly_descriptor(segment: SharedSegment) -> int:
-    """Return a new read-only descriptor of the file, which cannot be mapped for writing."""
+def duplicate_descriptor(segment: SharedSegment, writable: bool) -> int:
+    """Return a new descriptor of the file. With a read-only one, the file cannot be mapped for writing."""
+    if writable:
+        return os.dup(segment.descriptor)
     return os.open(f"/proc/self/fd/{segment.descriptor}", os.O_RDONLY | os.O_CLOEXEC)

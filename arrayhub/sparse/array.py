@@ -1,8 +1,8 @@
 """The class `SparseArray`: sparse arrays in the formats coo, csr, csc, bsr and bsc, stored as flat arrays."""
 
-import copy
 import math
 from collections.abc import Callable, Iterator
+from operator import is_
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -17,20 +17,8 @@ from arrayhub.array.casting import cast_checked
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.pictures.picture import TextPicture
-from arrayhub.runtimes.sycl import named_queue
-from arrayhub.sparse.formats import (
-    CANONICAL,
-    FORMATS,
-    NOT_CANONICAL,
-    SEEN,
-    is_canonical,
-    is_on_host,
-    parts_of,
-    row_of,
-    structure_of,
-    to_dense,
-    to_format,
-)
+from arrayhub.runtimes.host import is_host_readable
+from arrayhub.sparse.formats import CANONICAL, FORMATS, NOT_CANONICAL, SEEN, is_canonical, to_dense, to_format
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.
 _ELSEWHERE = {
@@ -65,12 +53,9 @@ class SparseArray(SparseParts):
     data : USMArray
         Stored values, of shape ``(*batch, stored, *blocksize, *dense)``. ``stored`` is the number of stored values or
         blocks in a batch.
-    indices : USMArray or None
-        csr: column of each stored value. csc: row of each stored value. bsr: block column of each stored block. bsc:
-        block row of each stored block. None for coo.
-    indptr : USMArray or None
-        csr: row i consists of the stored values ``indptr[i]`` to ``indptr[i + 1] - 1``. csc: the same for column i.
-        bsr, bsc: the same for the stored blocks of block row or block column i. None for coo.
+    structure : tuple of USMArray
+        `indices` and `indptr`. coo: an array of coordinates for each sparse dimension, or one array of all coordinates,
+        whose first dimension is the sparse dimension.
     blocksize : tuple of int or None
         Shape of the blocks of bsr and bsc. None for other formats.
     batch_ndim : int
@@ -89,11 +74,36 @@ class SparseArray(SparseParts):
     __slots__ = ()
 
     @property
+    def indices(self) -> USMArray | None:
+        """USMArray or None : index of each stored value or block along the dimension that is not compressed.
+
+        csr: column of each stored value. csc: row of each stored value. bsr: block column of each stored block. bsc:
+        block row of each stored block. None for coo.
+        """
+        return None if self.format == "coo" else self.structure[0]
+
+    @property
+    def indptr(self) -> USMArray | None:
+        """USMArray or None : start of each row or column in `indices` and `data`, and the end of the last.
+
+        csr: row i consists of the stored values ``indptr[i]`` to ``indptr[i + 1] - 1``. csc: the same for column i.
+        bsr, bsc: the same for the stored blocks of block row or block column i. None for coo.
+        """
+        return None if self.format == "coo" else self.structure[1]
+
+    @property
     def coords(self) -> tuple[USMArray, ...] | None:
         """tuple of USMArray : index of each stored value along each sparse dimension. None if the format is not coo."""
-        if self._coords is None and self.coords_array is not None:
-            self._coords = tuple(self.coords_array[k] for k in range(self.coords_array.shape[0]))
-        return self._coords
+        if self.format != "coo":
+            return None
+        joined = self._joined
+        return self.structure if joined is None else tuple(joined[k] for k in range(joined.shape[0]))
+
+    @property
+    def _joined(self) -> USMArray | None:
+        """The array of all coordinates, or None if each dimension has its own array."""
+        first = self.structure[0] if self.format == "coo" and self.structure else None
+        return first if first is not None and first.ndim == self.batch_ndim + 2 else None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -121,13 +131,12 @@ class SparseArray(SparseParts):
 
         If there are dense dimensions, each dense subarray counts as one value.
         """
-        end = self.batch_ndim + 1 + (2 if self.blocksize else 0)
-        return math.prod(self.data.shape[:end])
+        return math.prod(self.data.shape[: self.data.ndim - self.dense_ndim])
 
     @property
     def nbytes(self) -> int:
         """int : total size of the arrays in bytes."""
-        return int(self.data.nbytes) + sum(int(array.nbytes) for array in structure_of(self))
+        return int(self.data.nbytes) + sum(int(array.nbytes) for array in self.structure)
 
     @property
     def canonical(self) -> bool:
@@ -155,20 +164,15 @@ class SparseArray(SparseParts):
         """SparseArray : transposed array on the same memory. csr becomes csc, and csc becomes csr."""
         row = FORMATS[self.format]
         if row.transposed is None or self.batch_ndim or self.dense_ndim or self.ndim != 2:
-            what = f"{self.format} of shape {self.shape}"
             raise Refusal(
                 "T",
-                f"{what} cannot be transposed without a copy; accepted: coo, csr and csc of two dimensions. Use"
-                " x.to_format('csr').T for bsr and bsc, or x.to_dense().T",
+                f"{self.format} of shape {self.shape} cannot be transposed without a copy; accepted: coo, csr and csc"
+                " of two dimensions. Use x.to_format('csr').T for bsr and bsc, or x.to_dense().T",
             )
-        shape = self.shape[::-1]
-        if self.format == "coo":
-            coords = self.coords[::-1]  # type: ignore[index]
-            state = (
-                self._state & SEEN & ~(CANONICAL | NOT_CANONICAL)
-            )  # whether the indices are sorted depends on which dimension is first
-            return type(self)("coo", shape, self.data, coords=coords, state=state)
-        return type(self)(row.transposed, shape, self.data, self.indices, self.indptr, state=self._state & SEEN)
+        structure, state = self.structure, self._state & SEEN
+        if self.coords is not None:  # whether the coordinates are sorted depends on which dimension is first
+            structure, state = self.coords[::-1], state & ~(CANONICAL | NOT_CANONICAL)
+        return type(self)(row.transposed, self.shape[::-1], self.data, structure, state=state)
 
     if not TYPE_CHECKING:  # type checkers would accept any name
 
@@ -179,7 +183,7 @@ class SparseArray(SparseParts):
 
     def to_host(self) -> "SparseArray":
         """Return the array itself if the host can read its memory, else an array with a host copy of each part."""
-        return self if is_on_host(self) else self._map(USMArray.to_host)
+        return self if self._is_on_host() else self._map(USMArray.to_host)
 
     def to_device(self, device: Any, /) -> "SparseArray":
         """Return the array itself if it is on `device`, else an array with a copy of each part on `device`.
@@ -191,10 +195,7 @@ class SparseArray(SparseParts):
         device : Device, str, tuple or object
             Target device; see `Device`.
         """
-        target = device if isinstance(device, Device) else Device(device)
-        if target == self.device and named_queue(device) is None:
-            return self
-        return self.to_host() if target == CPU else self._map(lambda array: array.to_device(device))
+        return self.to_host() if Device(device) == CPU else self._map(lambda array: array.to_device(device))
 
     def to_dense(self) -> USMArray:
         """Return a dense copy, in which the values of equal indices are added.
@@ -229,30 +230,36 @@ class SparseArray(SparseParts):
             `format` is unknown. Also raised if `format` is not coo and the array does not have exactly two sparse
             dimensions, and if `format` consists of blocks and the array does not.
         """
-        return to_format(self, row_of(format))
+        return to_format(self, format)
 
     def copy(self) -> "SparseArray":
         """Return an array with a copy of each part, in memory of the same kind."""
         return self._map(transfer.copy)
 
-    def _map(self, convert: Callable[[Any], Any], state: int | None = None) -> "SparseArray":
-        """Return a sparse array of the results of `convert` for each part."""
-        state = (self._state if state is None else state) & SEEN
-        parts: Any = {
-            name: tuple(map(convert, part)) if name == "coords" else convert(part)
-            for name, part in parts_of(self).items()
-        }
-        facts: Any = dict(blocksize=self.blocksize, batch_ndim=self.batch_ndim, state=state)
-        return type(self)(self.format, self.shape, **parts, **facts)
+    def _map(self, convert: Callable[[Any], Any]) -> "SparseArray":
+        """Return a sparse array of the results of `convert` for each part, or the array itself if nothing changes."""
+        return self._with_parts(convert(self.data), tuple(map(convert, self.structure)))
+
+    def _with_parts(self, data: Any, structure: tuple[Any, ...], state: int = 0) -> "SparseArray":
+        """Return a sparse array of other arrays with equal indices, in whose state the bits of `state` are set.
+
+        If nothing changes, return the array itself.
+        """
+        if not state and data is self.data and all(map(is_, structure, self.structure)):
+            return self
+        state |= self._state & SEEN
+        return type(self)(self.format, self.shape, data, structure, self.blocksize, self.batch_ndim, state)
 
     def _cast(self, dtype: Any, checked: str = "") -> "SparseArray":
-        """Return an array with values of `dtype`, and the same indices.
+        """Return an array with values of `dtype` and the same indices, or the array itself if nothing changes.
 
         With `checked`, which starts error messages, values that `dtype` cannot represent raise an error.
         """
-        data = self.data
-        cast = cast_checked(data, requested_dtype(dtype), checked) if checked else asarray(data, dtype=dtype)
-        return self._map(lambda array: cast if array is data else array)
+        dtype, data = requested_dtype(dtype), self.data
+        if satisfies(data.dtype, dtype):
+            return self
+        cast = cast_checked(data, dtype, checked) if checked else asarray(data, dtype=dtype)
+        return self._with_parts(cast, self.structure)
 
     # The internal interface, which NestedArray and USMArray implement too.
 
@@ -262,12 +269,12 @@ class SparseArray(SparseParts):
 
     def _change(self, dtype: Any, device: Any) -> "SparseArray":
         """Return an array with values of `dtype` on `device`, or the array itself if nothing changes."""
-        unchanged = dtype is None or satisfies(self.dtype, requested_dtype(dtype))
-        x = self if unchanged else self._cast(dtype)
-        return x if device is None or x.device == Device(device) else x.to_device(device)
+        x = self if dtype is None else self._cast(dtype)
+        return x if device is None else x.to_device(device)
 
     def _is_on_host(self) -> bool:
-        return is_on_host(self)
+        """Return whether the host can read all arrays."""
+        return all(map(is_host_readable, (self.data, *self.structure)))
 
     def _describe(self, refcount: int) -> Iterator[str]:
         """Return the lines of `debug_repr`."""
@@ -283,7 +290,7 @@ class SparseArray(SparseParts):
 
     def __deepcopy__(self, memo: Any) -> "SparseArray":
         """Return an array with a copy of each part in memory of the same kind, for ``copy.deepcopy``."""
-        return self._map(lambda array: copy.deepcopy(array, memo))
+        return self.copy()
 
     def __sizeof__(self) -> int:
         """Return the size in bytes, including the parts.

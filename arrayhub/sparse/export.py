@@ -12,25 +12,12 @@ from arrayhub import transfer
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.errors import Refusal, name_of_type, needed, show
-from arrayhub._core.hooks import hooks
-from arrayhub.convert.functions import as_cupy, as_numpy, as_torch, asarray
+from arrayhub.convert.functions import as_cupy, as_numpy, as_torch, asarray, convert
 from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.libraries.jax import NARROWED, has_x64
-from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.formats import (
-    FORMATS,
-    PADDED,
-    SEEN,
-    TRUSTED,
-    has_padding,
-    is_canonical,
-    is_on_host,
-    structure_of,
-    to_format,
-    validate_export,
-)
-from arrayhub.sparse.libraries import RULES, TYPE_NUMBERS, SparseLibrary, assparse, change, sparse_or_none
+from arrayhub.sparse.formats import PADDED, TRUSTED, find_used, is_canonical, to_format, validate
+from arrayhub.sparse.libraries import RULES, SparseLibrary, assparse, sparse_or_none
 
 
 def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
@@ -70,59 +57,20 @@ def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any 
     >>> as_scipy(torch.eye(3).to_sparse_csr()).diagonal()
     array([1., 1., 1.], dtype=float32)
     """
-    try:
-        given, copy = _apply_request(obj, copy, dtype, device, missing, "as_scipy")
-        if sparse_library(given) == "scipy":
-            return given.copy() if copy else given
-        return give_any(given, "scipy", copy)
-    except (BufferError, TypeError, ValueError) as error:
-        raise hooks.advice.complete_refusal(error, obj, "scipy")  # noqa: B904
+    return convert(obj, "scipy", copy=copy, dtype=dtype, device=device, missing=missing)
 
 
-def as_pydata_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
-    """Return a sparse array of the library sparse, for ``convert(x, "pydata_sparse")``."""
-    obj, copy = _apply_request(obj, copy, dtype, device, missing, "convert")
-    return give_any(obj, "pydata_sparse", copy)
-
-
-def _apply_request(obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any, call: str) -> tuple[Any, Copy]:
-    """Apply `dtype` and `device` to a sparse object. Return it and the argument `copy` for its export."""
-    copy = check_copy(copy, call)
+def _export_named(call: str, library: str, obj: Any, copy: Copy, dtype: Any, device: Any, missing: Any) -> Any:
+    """Return a sparse array of a library, or a SparseArray, with the keywords of the ``as_*`` functions."""
     if missing is not None:
         raise ValueError(f"{call}: missing is {show(missing)}; accepted: None, as sparse arrays lack missing values")
-    if dtype is None and device is None:
-        return obj, copy
-    changed = change(obj, dtype, device)
-    return changed, copy if changed is obj else None
+    return convert_like(call, obj, library, None, copy, dtype, device)
 
 
-def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = False, matrix: bool = False) -> Any:
-    """Convert a sparse object of any library to a sparse array of `library`.
-
-    `matrix` requests a SciPy matrix instead of a SciPy sparse array. Raise Refusal if the library does not support this
-    sparse array, or a copy is required and `copy` does not permit it.
-    """
-    copy = check_copy(copy, f"as_{library}")
-    x = obj if type(obj) is SparseArray else assparse(obj, copy=None if copy else copy)
-    if library not in RULES:
-        raise Refusal(
-            library,
-            f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
-            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy",
-        )
-    stays = is_on_host(x) or (x.device.type == "cuda" and library in ("torch", "jax", "cupy"))
-    if copy is None and not stays:
-        reason = f"the memory is on {x.device}, and only device= and copy=True move it to another device"
-        raise Refusal(library, reason)
-    conformed = conform(x, library, copy is not False)
-    if copy:
-        shared = {id(array) for array in (x.data, *structure_of(x))}  # `conform` has copied the other parts
-        conformed = conformed._map(lambda array: transfer.copy(array) if id(array) in shared else array)
-    row = RULES[library]
-    options: dict[str, Any] = {"copy": None if copy else copy}
-    if row.export in (as_torch, as_cupy):  # the other libraries have read-only arrays
-        options["allow_readonly"] = allow_readonly
-    return row.emit(conformed, partial(row.export, **options), matrix)  # type: ignore[misc]
+# The exporters that `convert` calls.
+export_scipy = partial(_export_named, "as_scipy", "scipy")
+export_pydata_sparse = partial(_export_named, "convert", "pydata_sparse")
+export_own = partial(_export_named, "convert", SPARSE)
 
 
 # For a dense model of the first library, `like` returns a sparse array of the second library.
@@ -137,11 +85,18 @@ def device_of(model: Any) -> Device | None:
     return None if x is None else x.device
 
 
+def relocate(call: str, obj: Any, device: Any, copy: Copy, out: Any) -> Any:
+    """Return a sparse object as a SparseArray on a device. `call` is the name of the public function."""
+    if out is not None:
+        raise TypeError(f"{call}: out is {show(out)}; accepted for sparse arrays: None")
+    return convert_like(call, obj, SPARSE, device, copy)
+
+
 def convert_like(
     call: str,
     obj: Any,
     library: str,
-    where: Device | None,
+    where: Any,
     copy: Copy = None,
     dtype: Any = None,
     device: Any = None,
@@ -150,43 +105,32 @@ def convert_like(
 ) -> Any:
     """Return the sparse array `obj` as a sparse array of `library`, in the same format.
 
-    The target is `device`, or the model's device `where` if `device` is None. `obj` itself is returned if it already
-    belongs to the library and is on this device, and neither `dtype` nor a copy is requested.
+    The target is `device`, or the model's device `where` if `device` is None. Without ``copy=False``, the array is
+    moved to `where`. `obj` itself is returned if it already belongs to the library and is on this device, and neither
+    `dtype` nor a copy is requested.
 
     The parameters `copy`, `dtype` and `device` are those of `arrayhub.like`. `cls` is the type of the model. If
     `checked` is true, values that `dtype` cannot represent raise an error.
     """
-    own = None if cls is None else sparse_library(cls)
-    library = own or _SPARSE_LIBRARY.get(library, library)
-    target = where if device is None else Device(device)
-    copy = check_copy(copy, call)
-    unchanged = dtype is None and not copy and _is_of(obj, library, cls)
-    if unchanged and (target is None or device_of(obj) == target):
-        return obj
-    x = assparse(obj, copy=None if copy else copy)
+    library = (None if cls is None else sparse_library(cls)) or _SPARSE_LIBRARY.get(library, library)
+    copy, target = check_copy(copy, call), where if device is None else device
+    is_own = sparse_library(obj) == library and (cls is None or _is_matrix(cls) == _is_matrix(type(obj)))
+    if is_own and dtype is None and (target is None or device_of(obj) == Device(target)):
+        if not copy:
+            return obj
+        if library == "scipy":  # also in formats that `assparse` does not import
+            return obj.copy()
+    given = x = assparse(obj, copy=copy if copy is False and dtype is None and device is None else None)
     if dtype is None and library == "jax" and not has_x64():
         dtype, checked = NARROWED.get(x.dtype.name), True
     if dtype is not None:
         x = x._cast(dtype, call if checked else "")
-    if target is not None and x.device != target:
-        if device is None and copy is False:
-            raise Refusal(
-                call, f"the memory is on {x.device}, but the model is on {target}; pass copy=None, which copies"
-            )
+    if target is not None:
+        stays = Device(target) == x.device or (Device(target) == CPU and x._is_on_host())
+        if not stays and copy is False and device is None:
+            raise Refusal(call, f"the memory is on {x.device}, and copy=False forbids a copy; pass copy=None")
         x = x.to_device(target)
-    if library == SPARSE:
-        return assparse(x, copy=copy)
-    return give_any(x, library, copy, matrix=cls is not None and _is_matrix(cls))
-
-
-def _is_of(obj: Any, library: str, cls: type | None) -> bool:
-    """Return whether an object belongs to a library, and is a matrix if and only if the model's type `cls` is a matrix.
-
-    The format is not compared.
-    """
-    if library == SPARSE:
-        return type(obj) is SparseArray
-    return sparse_library(obj) == library and (cls is None or _is_matrix(type(obj)) == _is_matrix(cls))
+    return export(x, library, copy if x is given else None, matrix=cls is not None and _is_matrix(cls))
 
 
 def _is_matrix(cls: type) -> bool:
@@ -194,16 +138,43 @@ def _is_matrix(cls: type) -> bool:
     return any(base.__name__ == "spmatrix" for base in cls.__mro__)
 
 
+def export(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = False, matrix: bool = False) -> Any:
+    """Convert a sparse object of any library to a sparse array of `library`.
+
+    `matrix` requests a SciPy matrix instead of a SciPy sparse array. Raise Refusal if the library does not support this
+    sparse array, or a copy is required and `copy` does not permit it.
+    """
+    copy = check_copy(copy, f"as_{library}")
+    x = obj if type(obj) is SparseArray else assparse(obj, copy=None if copy else copy)
+    if library == SPARSE:
+        return x.copy() if copy else x
+    row = RULES.get(library)
+    if row is None:
+        raise Refusal(
+            library,
+            f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
+            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy",
+        )
+    conformed = conform(x, library, copy)
+    if copy:
+        shared = {id(array) for array in (x.data, *x.structure)}  # `conform` has copied the other parts
+        conformed = conformed._map(lambda array: transfer.copy(array) if id(array) in shared else array)
+    options: dict[str, Any] = {"copy": None if copy else copy}
+    if row.export in (as_torch, as_cupy):  # the other libraries have read-only arrays
+        options["allow_readonly"] = allow_readonly
+    return row.emit(conformed, partial(row.export, **options), matrix)
+
+
 # ------------------------------------------------------------------------- conversion of what a library does not accept
 
 _COUNTS = "the batches have different numbers of stored values"
 
 
-def conform(x: Any, library: str, copy: bool | None) -> Any:
+def conform(x: Any, library: str, copy: Copy) -> Any:
     """Return `x` itself if a library accepts it, else an array in which the rejected parts are converted.
 
-    Raise Refusal if the library does not support the format, or a conversion is required and `copy` is not true, and
-    InterfaceError if an index or a pointer is invalid.
+    Raise Refusal if the library does not support the format, or a conversion is required and `copy` forbids it, and
+    InterfaceError if an index or a pointer is invalid. Only ``copy=True`` moves memory to the host.
     """
     rules = RULES[library]
     if x._state & rules.bit:
@@ -212,14 +183,15 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
     given = x
     if library == "jax":
         needed("jax", "to create its sparse arrays")
-    if rules.host and not is_on_host(x):
+    if rules.host and not x._is_on_host():
         if not copy:
             raise Refusal(library, _unreadable(x, library), call="x.to_host()")
         x = x.to_host()
-    validate_export(x)
+    if not x._state & TRUSTED:
+        validate(x)
     while (obstacle := _find_obstacle(x, rules, library)) is not None:
         reason, convert = obstacle
-        if not copy:
+        if copy is False:
             raise Refusal(library, reason)
         x = convert(x, rules, library)
     if x is given:
@@ -234,20 +206,20 @@ def _unreadable(x: Any, library: str) -> str:
 def _find_obstacle(x: Any, rules: SparseLibrary, library: str) -> tuple[str, Callable[..., Any]] | None:
     """Return why a library requires a copy of an array, and the function that makes it, or None."""
     if x._state & PADDED and library != "jax":
-        if not is_on_host(x) or has_padding(x):
+        if not x._is_on_host() or not find_used(x).all():
             return "some elements are padding, which only jax ignores", _convert_to_canonical
         x._state &= ~PADDED
-    if x.format in rules.canonical and not x._state & TRUSTED and is_on_host(x) and not is_canonical(x):
+    if x.format in rules.canonical and not x._state & TRUSTED and x._is_on_host() and not is_canonical(x):
         reason = "the indices are unsorted or repeated, and the library would compute wrong results"
         return reason, _convert_to_canonical
-    accepted, arrays = _list_index_types(x, rules, library), structure_of(x)
-    if not any(all(array.typenum in TYPE_NUMBERS[name] for array in arrays) for name in accepted):
-        names = " and ".join(sorted({array.dtype.name for array in arrays}))
-        return f"indices of {names} are not supported; accepted: {' or '.join(accepted)}", _convert_indices
-    if rules.joined and x.format == "coo" and x.coords_array is None:
-        return "the coordinates are separate arrays, and the library requires a single array", _convert_indices
+    accepted = _list_index_types(x, rules, library)
+    if not any(all(array.dtype == dtype for array in x.structure) for dtype in accepted):
+        names = " and ".join(sorted({array.dtype.name for array in x.structure}))
+        return f"indices of {names} are not supported; accepted: {' or '.join(map(str, accepted))}", _convert_types
+    if rules.joined and x.format == "coo" and x._joined is None:
+        return "the coordinates are separate arrays, and the library requires a single array", _convert_types
     if not x.dtype.isnative:
-        return f"values of {x.dtype} are not in native byte order", _convert_byte_order
+        return f"values of {x.dtype} are not in native byte order", _convert_types
     return None
 
 
@@ -255,14 +227,14 @@ def why_copied(x: Any, library: str) -> str:
     """Return why the export of an array copies, or "". Whether indices are sorted is known after the first export."""
     rules = RULES[library]
     if not x._state & rules.bit:
-        if rules.host and not is_on_host(x):
+        if rules.host and not x._is_on_host():
             return _unreadable(x, library)
         obstacle = _find_obstacle(x, rules, library)
         if obstacle is not None:
             return obstacle[0]
     if library == "torch" and x.access != "readwrite":
         return "the memory is read-only, and torch does not have read-only tensors"
-    if library == "jax" and any(array.ptr % 64 and array.size for array in (x.data, *structure_of(x))):
+    if library == "jax" and any(array.ptr % 64 and array.size for array in (x.data, *x.structure)):
         return "jax shares only host memory that starts on a 64-byte boundary"
     return ""
 
@@ -280,7 +252,7 @@ class SparseKind(NamedTuple):
 
 def sparse_kind_of(x: Any) -> SparseKind:
     """Return the properties of a sparse array. Pointers in host memory show whether batches are uneven."""
-    padded = x._state & PADDED and x.batch_ndim and x.format != "coo" and is_on_host(x)
+    padded = x._state & PADDED and x.batch_ndim and x.format != "coo" and x._is_on_host()
     uneven = bool(padded) and np.unique(as_numpy(x.indptr)[..., -1]).size > 1
     return SparseKind(x.format, x.shape, x.batch_ndim, x.dense_ndim, x.dtype, uneven)
 
@@ -289,8 +261,8 @@ def check_kind(kind: SparseKind, library: str) -> None:
     """Raise Refusal if a library does not support arrays of a kind, even as copies."""
     rules, accepted = RULES[library], ""
     values = rules.values.get(kind.format, "")
-    if kind.format not in rules.formats:  # type: ignore[operator]
-        reason, accepted = f"{kind.format} is not supported", ", ".join(rules.formats or ())
+    if kind.format not in rules.formats:
+        reason, accepted = f"{kind.format} is not supported", ", ".join(rules.formats)
     elif kind.batch_ndim and kind.format not in rules.batches:
         reason = f"{kind.format} of shape {kind.shape} has batches, which are not supported"
     elif kind.is_uneven and library != "jax":
@@ -310,10 +282,10 @@ def check_kind(kind: SparseKind, library: str) -> None:
     raise Refusal(library, reason, accepted)
 
 
-def _list_index_types(x: Any, rules: SparseLibrary, library: str) -> tuple[str, ...]:
-    accepted = rules.formats[x.format]  # type: ignore[index]
+def _list_index_types(x: Any, rules: SparseLibrary, library: str) -> tuple[np.dtype[Any], ...]:
+    accepted = rules.formats[x.format]
     if library == "jax" and not has_x64():  # jax would silently narrow int64
-        accepted = tuple(name for name in accepted if not name.endswith("int64"))
+        accepted = tuple(dtype for dtype in accepted if dtype.itemsize < 8)
     return accepted
 
 
@@ -322,39 +294,21 @@ def _list_index_types(x: Any, rules: SparseLibrary, library: str) -> tuple[str, 
 
 def _convert_to_canonical(x: Any, rules: SparseLibrary, library: str) -> Any:
     """Return a copy without padding whose indices are sorted and distinct."""
-    made = to_format(x, FORMATS[x.format])
+    made = to_format(x, x.format)
     if made._state & PADDED:
         raise Refusal(library, _COUNTS)
     return made
 
 
-def _convert_indices(x: Any, rules: SparseLibrary, library: str) -> Any:
-    """Convert the indices to a type that the library accepts, and join the coordinates if the library requires it."""
+def _convert_types(x: Any, rules: SparseLibrary, library: str) -> Any:
+    """Convert indices and values to types that the library accepts, and join the coordinates if it requires that."""
     accepted, most = _list_index_types(x, rules, library), max((*x.shape, x.data.shape[x.batch_ndim]))
-    name = next((name for name in accepted if most <= np.iinfo(name).max), None)
-    if name is None:
-        raise Refusal(library, f"shape {x.shape} needs indices of int64; accepted: {', '.join(accepted)}")
-    dtype = np.dtype(name)
-    if x.format == "coo" and x.coords_array is None and rules.joined:
-        joined = np.empty((len(x.coords), *x.data.shape[: x.batch_ndim + 1]), dtype)
-        for k, array in enumerate(x.coords):
-            joined[k] = as_numpy(array.to_host())
-        facts = dict(coords_array=_copy_beside(asarray(joined), x.data), batch_ndim=x.batch_ndim)
-        return type(x)("coo", x.shape, x.data, state=x._state & SEEN, **facts)
-    data = x.data
-    return x._map(lambda array: array if array is data else _cast(array, dtype))
-
-
-def _convert_byte_order(x: Any, rules: SparseLibrary, library: str) -> Any:
-    data, native = x.data, x.dtype.newbyteorder("=")
-    return x._map(lambda array: _cast(array, native) if array is data else array)
-
-
-def _cast(array: Any, dtype: np.dtype[Any]) -> Any:
-    """Cast an array to `dtype`, in host memory or on the device of the array."""
-    return array if array.dtype == dtype else _copy_beside(asarray(array.to_host(), dtype=dtype), array)
-
-
-def _copy_beside(array: Any, model: Any) -> Any:
-    """Copy a host array to the device of `model`. If the host can read `model`, return the host array itself."""
-    return array if is_host_readable(model) else array.to_device(model.device)
+    dtype = next((dtype for dtype in accepted if most <= np.iinfo(dtype).max), None)
+    if dtype is None:
+        raise Refusal(library, f"shape {x.shape} needs indices of int64; accepted: {', '.join(map(str, accepted))}")
+    data = x.data if x.dtype.isnative else asarray(x.data, dtype=x.dtype.newbyteorder("="))
+    if x.format != "coo" or x._joined is not None or not rules.joined:
+        return x._with_parts(data, tuple(asarray(array, dtype=dtype) for array in x.structure))
+    stored, coords = x.data.shape[: x.batch_ndim + 1], [as_numpy(array.to_host()) for array in x.coords]
+    joined = asarray(np.array(coords, dtype).reshape(len(coords), *stored))
+    return x._with_parts(data, (joined if x._is_on_host() else joined.to_device(x.device),))

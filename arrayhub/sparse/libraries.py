@@ -1,13 +1,12 @@
 """assparse, and the table of libraries: how their sparse arrays are imported and exported, and what a library accepts.
 
 docs/sparse.md shows the table, and tests/sparse/test_export_rules.py checks each row against the library. The names in
-`LIBRARIES` are those in the column `sparse` of `libraries.table`, which recognizes the types.
+`RULES` are those in the column `sparse` of `libraries.table`, which recognizes the types.
 """
 
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -15,11 +14,12 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PASSES_ON, Refusal, dimensions, first_line, name_of_type, needed, root_of, show
-from arrayhub.convert.functions import SparseParts, as_cupy, as_jax, as_numpy, as_torch, asarray
+from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, asarray
+from arrayhub.convert.labels import cache_by_type
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.wrappers import sparse_module
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.formats import FORMATS, INTEGERS, PADDED, TRUSTED, check_shapes, is_marked_canonical, is_on_host
+from arrayhub.sparse.formats import FORMATS, INTEGERS, PADDED, TRUSTED, check_shapes, is_marked_canonical
 
 _Export = Callable[[Any], Any]
 
@@ -31,92 +31,91 @@ class SparseLibrary:
     # ``parse(obj, copy)`` imports a sparse object, and returns None for a dense one.
     parse: Callable[[Any, Copy], SparseArray | None]
     # ``emit(x, export, matrix)`` returns an array of the library that shares the memory of `x`, a result of
-    # `export.conform`. `export` exports each part. `matrix` requests a SciPy matrix. None if the library only produces
-    # arrays.
-    emit: Callable[[SparseArray, _Export, bool], Any] | None = None
-    export: Callable[..., Any] = as_numpy  # exports the parts
-    bit: int = (
-        0  # bit of `SparseParts._state` that marks accepted arrays; 0 if acceptance depends on the library's setting
-    )
-    formats: dict[str, tuple[str, ...]] | None = None  # accepted index types by format, the preferred type first
+    # `export.conform`. `export` exports each part. `matrix` requests a SciPy matrix.
+    emit: Callable[[SparseArray, _Export, bool], Any]
+    export: Callable[..., Any]  # exports the parts
+    formats: dict[str, tuple[np.dtype[Any], ...]]  # accepted index types by format, the preferred type first
+    bit: int = 0  # bit of `SparseArray._state` that marks accepted arrays; 0 if this depends on the library's setting
     canonical: tuple[str, ...] = ()  # formats for which unsorted or repeated indices would lead to wrong results
     joined: bool = False  # whether the coordinates are one array instead of one array for each dimension
     batches: tuple[str, ...] = ()  # formats in which the library supports batch dimensions
     dense: bool = False  # whether the library supports dense dimensions
     # accepted element types by format, as NumPy's characters; for other formats, the exporter of the parts decides
     values: dict[str, str] = field(default_factory=dict)
-    host: bool = True  # whether the library reads only host memory
     max_ndim: int | None = None  # largest number of dimensions, or None
 
-
-def _parse_compressed(source: str, format: str, shape: Any, data: Any, indices: Any, indptr: Any, **facts: Any) -> Any:
-    """Import the arrays of a compressed format. `source` is the subject of errors."""
-    x = SparseArray(format, tuple(shape), asarray(data), asarray(indices), asarray(indptr), **facts)
-    return check_shapes(source, x)
-
-
-def _parse_coords(source: str, shape: Any, data: Any, coords: Any, **facts: Any) -> Any:
-    """Import the arrays of the format coo. `coords` is a tuple of arrays, or one array of (dimension, element)."""
-    separate = isinstance(coords, tuple)
-    facts |= {"coords": tuple(map(asarray, coords))} if separate else {"coords_array": asarray(coords)}
-    return check_shapes(source, SparseArray("coo", tuple(shape), asarray(data), **facts))
+    @property
+    def host(self) -> bool:
+        """Whether the library reads only host memory."""
+        return self.export is as_numpy
 
 
-def _export_structure(x: SparseArray, export: _Export) -> tuple[Any, ...]:
-    """Return each array of coordinates, or indices and pointers, as an array of a library."""
-    return tuple(map(export, (x.coords or ()) if x.format == "coo" else (x.indices, x.indptr)))
+def import_parts(source: str, format: str, shape: Any, data: Any, structure: Any, **facts: Any) -> SparseArray:
+    """Import the arrays of a sparse array. `source` is the subject of errors."""
+    x = SparseArray(format, tuple(shape), asarray(data), tuple(map(asarray, structure)), **facts)
+    check_shapes(source, x)
+    return x
 
 
-# ------------------------------------------------------------------------------------------------------------ SciPy
+# --------------------------------------------------------------------------------------------------- SciPy and CuPy
 
 
 def _parse_scipy(obj: Any, copy: Copy) -> Any:
-    """Import an array or a matrix of scipy.sparse."""
-    name, shape = obj.format, obj.shape
-    if name == "coo":
-        coords = obj.coords if hasattr(obj, "coords") else (obj.row, obj.col)
-        return _parse_coords("scipy.sparse", shape, obj.data, tuple(coords))
-    row = FORMATS.get(name)
-    if row is None or len(shape) != 2:
+    """Import an array or a matrix of scipy.sparse or cupyx.scipy.sparse."""
+    row, shape, blocksize = FORMATS.get(obj.format), obj.shape, None
+    if row is None or (row.compressed is not None and len(shape) != 2):
         raise BufferError(
-            f"{name_of_type(type(obj))}: {name} of {dimensions(obj.ndim)} is not supported; accepted: coo, and csr, csc"
-            " and bsr of 2 dimensions. Call x.tocoo() first, which copies"
+            f"{name_of_type(type(obj))}: {obj.format} of {dimensions(obj.ndim)} is not supported; accepted: coo, and"
+            " csr, csc and bsr of 2 dimensions. Call x.tocoo() first, which copies"
         )
-    pointers = obj.indptr
-    data, indices, indptr = asarray(obj.data), asarray(obj.indices), asarray(pointers)
-    stored = indices.shape
-    if len(stored) == 1 and stored == data.shape[:1] and indptr.ndim == 1 and indptr.shape[0]:
-        used = int(pointers[-1])
-        if 0 <= used < stored[0]:  # the elements after `used` are unused
-            data, indices = data[:used], indices[:used]
-        elif (  # the same checks as in `check_shapes`, but faster
-            (not row.blocks and data.ndim == 1 and indptr.shape[0] == shape[row.compressed] + 1)
-            and indices.typenum in INTEGERS
-            and indptr.typenum in INTEGERS
-        ):
-            return SparseArray(name, shape, data, indices, indptr)
-    blocksize = obj.blocksize if row.blocks else None
-    return check_shapes("scipy.sparse", SparseArray(name, shape, data, indices, indptr, blocksize=blocksize))
+    data = asarray(obj.data)
+    if row.compressed is None:  # the matrices of cupyx do not have `coords`
+        structure = obj.coords if hasattr(obj, "coords") else (obj.row, obj.col)
+    else:
+        pointers = obj.indptr
+        structure = indices, indptr = asarray(obj.indices), asarray(pointers)
+        stored = indices.shape
+        blocksize = obj.blocksize if row.blocks else None
+        if stored and stored == data.shape[:1] and isinstance(pointers, np.ndarray) and pointers.ndim == 1:
+            used = int(pointers[-1]) if pointers.size else -1
+            if 0 <= used < stored[0]:  # SciPy ignores the elements after `used`
+                data, structure = data[:used], (indices[:used], indptr)
+            elif (  # the same checks as in `check_shapes`, but faster
+                (not row.blocks and data.ndim == 1 and indptr.shape[0] == shape[row.compressed] + 1)
+                and indices.typenum in INTEGERS
+                and indptr.typenum in INTEGERS
+            ):
+                return SparseArray(row.name, shape, data, structure)
+    source = "cupyx.scipy.sparse" if root_of(type(obj)) == "cupyx" else "scipy.sparse"
+    return import_parts(source, row.name, shape, data, structure, blocksize=blocksize)
+
+
+def _separate(x: SparseArray, export: _Export) -> tuple[Any, ...]:
+    """Return the parts in the form that the constructors of SciPy and CuPy expect. Coordinates are separate arrays."""
+    if x.coords is None:
+        return (export(x.data), *map(export, x.structure))
+    return export(x.data), tuple(map(export, x.coords))
 
 
 def _emit_scipy(x: SparseArray, export: _Export, matrix: bool) -> Any:
     """Return a SciPy sparse array, or a SciPy matrix, that shares the memory of `x`."""
     sparse = needed("scipy.sparse", "to create its sparse arrays").sparse
-    make = getattr(sparse, f"{x.format}_{'matrix' if matrix else 'array'}")
-    data, structure = export(x.data), _export_structure(x, export)
-    options = {"blocksize": x.blocksize} if x.blocksize else {}
-    made = make((data, structure) if x.format == "coo" else (data, *structure), shape=x.shape, **options)
-    own = made.coords if x.format == "coo" else (made.indices, made.indptr)
-    if not all(map(_is_same_memory, own, structure)):  # the constructor narrows int64 to int32 if the values fit
-        if x.format == "coo":
-            made.coords = structure
-        else:
-            made.indices, made.indptr = structure
+    parts = _separate(x, export)
+    made = getattr(sparse, f"{x.format}_{'matrix' if matrix else 'array'}")(parts, shape=x.shape)
+    if x.format == "coo":  # the constructor narrows int64 to int32 if the values fit
+        made.coords = parts[1]
+    else:
+        made.indices, made.indptr = parts[1:]
     return made
 
 
-def _is_same_memory(a: Any, b: Any) -> bool:
-    return a is b or bool(a.dtype == b.dtype and (a.size == 0 or np.shares_memory(a, b)))
+def _emit_cupy(x: SparseArray, export: _Export, matrix: bool) -> Any:
+    """Return a matrix of cupyx.scipy.sparse that shares the memory of `x`."""
+    needed("cupy", "to create its arrays")
+    make = getattr(import_module("cupyx.scipy.sparse"), f"{x.format}_matrix")
+    parts = _separate(x, export)
+    with parts[0].device:
+        return make(parts, shape=x.shape)
 
 
 # ------------------------------------------------------------------------------------------------------------ torch
@@ -137,14 +136,13 @@ def _parse_torch(obj: Any, copy: Copy) -> Any:
         raise Refusal("torch", "requires_grad is True; accepted: tensors outside autograd. Call x.detach() first")
     if name == "coo":
         indices, data = _torch_coo_parts(obj)
-        return _parse_coords("torch", obj.shape, data, indices)
-    of_columns = FORMATS[name].compressed == 1
-    indices = asarray(obj.row_indices() if of_columns else obj.col_indices())
-    indptr = asarray(obj.ccol_indices() if of_columns else obj.crow_indices())
-    data, batch = asarray(obj.values()), indices.ndim - 1
+        return import_parts("torch", name, obj.shape, data, (indices,))
+    of_columns, data = FORMATS[name].compressed == 1, asarray(obj.values())
+    indices = obj.row_indices() if of_columns else obj.col_indices()
+    indptr = obj.ccol_indices() if of_columns else obj.crow_indices()
+    batch = indices.ndim - 1
     blocksize = data.shape[batch + 1 : batch + 3] if FORMATS[name].blocks else None
-    facts = dict(blocksize=blocksize, batch_ndim=batch)
-    return _parse_compressed("torch", name, obj.shape, data, indices, indptr, **facts)
+    return import_parts("torch", name, obj.shape, data, (indices, indptr), blocksize=blocksize, batch_ndim=batch)
 
 
 def _torch_coo_parts(obj: Any) -> tuple[Any, Any]:
@@ -159,24 +157,15 @@ def _torch_coo_parts(obj: Any) -> tuple[Any, Any]:
 
 def _emit_torch(x: SparseArray, export: _Export, matrix: bool) -> Any:
     """Return a sparse tensor that shares the memory of `x`. A canonical COO tensor is marked as coalesced."""
-    data = export(x.data)
-    make = _load_torch_function(x.format)
+    arrays = [*map(export, x.structure[::-1]), export(x.data)]  # pointers, indices and values
+    coalesced = {"is_coalesced": is_marked_canonical(x)} if x.format == "coo" else {}
     try:
-        if x.format == "coo":
-            joined = export(x.coords_array)
-            return make(joined, data, x.shape, check_invariants=False, is_coalesced=is_marked_canonical(x))
-        indices, indptr = _export_structure(x, export)
-        return make(indptr, indices, data, x.shape, check_invariants=False)
+        make = getattr(sys.modules["torch"], f"sparse_{x.format}_tensor")
+        return make(*arrays, x.shape, check_invariants=False, **coalesced)
     except PASSES_ON:
         raise
     except RuntimeError as error:
         raise Refusal("torch", f"{x!r} is not supported ({first_line(error)})") from error
-
-
-@lru_cache
-def _load_torch_function(name: str) -> Any:
-    """Return torch's constructor function for a format."""
-    return getattr(needed("torch", "to create its tensors"), f"sparse_{name}_tensor")
 
 
 # -------------------------------------------------------------------------------------------------------------- jax
@@ -200,49 +189,21 @@ def _parse_jax(obj: Any, copy: Copy) -> Any:
                 f" arrays of all batches. Call jax.experimental.sparse.bcoo_update_layout(x, n_batch=0) first, which"
                 " copies. Convert a BCSR matrix by x.to_bcoo() before this call",
             )
-    facts = dict(batch_ndim=batch, state=PADDED)
-    if kind == "BCSR":
-        return _parse_compressed(source, "csr", shape, *arrays, **facts)
-    data, indices = arrays
-    return _parse_coords(source, shape, data, indices.transpose(batch + 1, *range(batch + 1)), **facts)
+    data, indices, *indptr = arrays
+    if kind == "BCOO":  # the last dimension is that of the coordinates
+        indices = indices.transpose(batch + 1, *range(batch + 1))
+    format = "csr" if indptr else "coo"
+    return import_parts(source, format, shape, data, (indices, *indptr), batch_ndim=batch, state=PADDED)
 
 
 def _emit_jax(x: SparseArray, export: _Export, matrix: bool) -> Any:
     """Return a BCOO or BCSR matrix that shares the memory of `x`."""
     sparse = needed("jax.experimental.sparse", "to create its sparse arrays").experimental.sparse
-    data, canonical = export(x.data), is_marked_canonical(x)
+    canonical, structure, make = is_marked_canonical(x), x.structure, sparse.BCSR
     if x.format == "coo":
-        axes = (*range(1, x.batch_ndim + 2), 0)
-        parts = (data, export(x.coords_array.transpose(*axes)))
-        return sparse.BCOO(parts, shape=x.shape, indices_sorted=canonical, unique_indices=canonical)
-    parts = (data, *_export_structure(x, export))
-    return sparse.BCSR(parts, shape=x.shape, indices_sorted=canonical, unique_indices=canonical)
-
-
-# ------------------------------------------------------------------------------------------------------------- CuPy
-
-
-def _parse_cupy(obj: Any, copy: Copy) -> Any:
-    """Import a matrix of cupyx.scipy.sparse."""
-    name = obj.format
-    if name not in ("coo", "csr", "csc"):
-        raise BufferError(
-            f"{name_of_type(type(obj))}: {name} is not supported; accepted: coo, csr, csc. Call x.tocsr() first, which"
-            " copies"
-        )
-    if name == "coo":
-        return _parse_coords("cupyx.scipy.sparse", obj.shape, obj.data, (obj.row, obj.col))
-    return _parse_compressed("cupyx.scipy.sparse", name, obj.shape, obj.data, obj.indices, obj.indptr)
-
-
-def _emit_cupy(x: SparseArray, export: _Export, matrix: bool) -> Any:
-    """Return a matrix of cupyx.scipy.sparse that shares the memory of `x`."""
-    needed("cupy", "to create its arrays")
-    make = getattr(import_module("cupyx.scipy.sparse"), f"{x.format}_matrix")
-    data = export(x.data)
-    with data.device:
-        structure = _export_structure(x, export)
-        return make((data, structure) if x.format == "coo" else (data, *structure), shape=x.shape)
+        structure, make = (structure[0].transpose(*range(1, x.batch_ndim + 2), 0),), sparse.BCOO
+    parts = (export(x.data), *map(export, structure))
+    return make(parts, shape=x.shape, indices_sorted=canonical, unique_indices=canonical)
 
 
 # ---------------------------------------------------------------------------------------------------- pydata/sparse
@@ -259,7 +220,7 @@ def _parse_pydata_sparse(obj: Any, copy: Copy) -> Any:
         )
     shape = tuple(map(int, obj.shape))
     if hasattr(obj, "coords"):
-        return _parse_coords("sparse", shape, obj.data, obj.coords)
+        return import_parts("sparse", "coo", shape, obj.data, (obj.coords,))
     axes = tuple(getattr(obj, "compressed_axes", None) or ())
     if obj.ndim != 2 or axes not in ((0,), (1,)):
         raise Refusal(
@@ -267,17 +228,16 @@ def _parse_pydata_sparse(obj: Any, copy: Copy) -> Any:
             f"compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
             " with one compressed axis. Call x.asformat('coo') first, which copies",
         )
-    return _parse_compressed("sparse", "csr" if axes == (0,) else "csc", shape, obj.data, obj.indices, obj.indptr)
+    return import_parts("sparse", ("csr", "csc")[axes[0]], shape, obj.data, (obj.indices, obj.indptr))
 
 
 def _emit_pydata_sparse(x: SparseArray, export: _Export, matrix: bool) -> Any:
     """Return a COO array, or a GCXS array for csr and csc, that shares the memory of `x`."""
     sparse = needed("sparse", "to create its arrays")
-    data = export(x.data)
+    data, *structure = map(export, (x.data, *x.structure))
     if x.format == "coo":
-        return sparse.COO(export(x.coords_array), data, shape=x.shape, has_duplicates=False, sorted=True)
-    parts = (data, *_export_structure(x, export))
-    return sparse.GCXS(parts, shape=x.shape, compressed_axes=(FORMATS[x.format].compressed,))
+        return sparse.COO(*structure, data, shape=x.shape, has_duplicates=False, sorted=True)
+    return sparse.GCXS((data, *structure), shape=x.shape, compressed_axes=(FORMATS[x.format].compressed,))
 
 
 # ----------------------------------------------------------------------------------------------------------- oneDAL
@@ -289,78 +249,49 @@ def _parse_onedal(obj: Any, copy: Copy) -> Any:
         return None
     if copy is False:
         raise Refusal("onedal", "csr tables are exported as copies only", call="arrayhub.assparse(x, copy=True)")
-    return _parse_compressed("onedal", "csr", obj.shape, *sys.modules["onedal.datatypes"].from_table(obj))
+    data, *structure = sys.modules["onedal.datatypes"].from_table(obj)
+    return import_parts("onedal", "csr", obj.shape, data, structure)
 
 
 # ------------------------------------------------------------------------------------------------------------ table
 
-_WIDE = ("int64",)
-_BOTH = ("int32", "int64")
-_NARROW = ("int32",)
-_ANY = ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
+_ANY = tuple(map(np.dtype, ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")))
+_NARROW, _WIDE, _BOTH = _ANY[:1], _ANY[1:2], _ANY[:2]
 _COMPRESSED = ("csr", "csc", "bsr", "bsc")
 
-LIBRARIES = {
+RULES = {
     "scipy": SparseLibrary(
-        _parse_scipy,
-        _emit_scipy,
-        as_numpy,
-        16,
-        dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH),
+        *(_parse_scipy, _emit_scipy, as_numpy, dict.fromkeys(("coo", "csr", "csc", "bsr"), _BOTH)),
+        bit=16,
         values=dict.fromkeys(("coo", "csr", "csc", "bsr"), "?bBhHiIlLqQfdgFDG"),
     ),
     "torch": SparseLibrary(
-        _parse_torch,
-        _emit_torch,
-        as_torch,
-        32,
-        dict(coo=_WIDE, csr=_BOTH, csc=_BOTH, bsr=_BOTH, bsc=_BOTH),
+        *(_parse_torch, _emit_torch, as_torch, {"coo": _WIDE, **dict.fromkeys(_COMPRESSED, _BOTH)}),
+        bit=32,
         canonical=_COMPRESSED,
         joined=True,
         batches=_COMPRESSED,
         dense=True,
-        host=False,
     ),
     "jax": SparseLibrary(
-        _parse_jax,
-        _emit_jax,
-        as_jax,
-        0,
-        dict(coo=_ANY, csr=_ANY),
+        *(_parse_jax, _emit_jax, as_jax, dict(coo=_ANY, csr=_ANY)),
         joined=True,
         batches=("coo", "csr"),
         dense=True,
-        host=False,
     ),
     "cupy": SparseLibrary(
-        _parse_cupy,
-        _emit_cupy,
-        as_cupy,
-        128,
-        dict(coo=_NARROW, csr=_NARROW, csc=_NARROW),
+        *(_parse_scipy, _emit_cupy, as_cupy, dict(coo=_NARROW, csr=_NARROW, csc=_NARROW)),
+        bit=128,
         values=dict.fromkeys(("coo", "csr", "csc"), "?fdFD"),
-        host=False,
         max_ndim=2,
     ),
     "pydata_sparse": SparseLibrary(
-        _parse_pydata_sparse,
-        _emit_pydata_sparse,
-        as_numpy,
-        256,
-        dict(coo=_ANY, csr=_ANY, csc=_ANY),
+        *(_parse_pydata_sparse, _emit_pydata_sparse, as_numpy, dict(coo=_ANY, csr=_ANY, csc=_ANY)),
+        bit=256,
         canonical=("coo", "csr", "csc"),
         joined=True,
         values=dict.fromkeys(("csr", "csc"), "?bBhHiIlLqQfdFD"),  # GCXS is compiled by Numba
     ),
-    "onedal": SparseLibrary(_parse_onedal),
-}
-
-# Libraries to which sparse arrays are exported.
-RULES = {name: row for name, row in LIBRARIES.items() if row.emit is not None}
-
-# NumPy type numbers of each index type. On Linux, long and long long are both int64.
-TYPE_NUMBERS = {
-    name: {np.dtype(char).num for char in "bBhHiIlLqQ" if np.dtype(char) == np.dtype(name)} for name in _ANY
 }
 
 
@@ -410,23 +341,21 @@ def assparse(
     >>> as_torch(x).layout
     torch.sparse_csr
     """
-    if dtype is not None or device is not None:
-        changed = change(obj, dtype, device)
-        return assparse(changed, copy=copy if changed is obj else None, validate=validate)
+    if validate is not True and validate is not False:
+        raise TypeError(f"assparse: validate is {show(validate)}; accepted: True, False")
     copy = check_copy(copy, "assparse")
-    x = sparse_or_none(obj, copy)
+    x = sparse_or_none(obj, copy if dtype is None and device is None else None)
     if x is None:
-        advice = _SPARSE_COLUMNS.get(name_of_type(type(obj)), "")
-        if not advice or not hasattr(obj, "sparse"):
-            advice = "Use arrayhub.asarray(x) for dense arrays"
+        advice = _SPARSE_COLUMNS.get(name_of_type(type(obj)), "") if hasattr(obj, "sparse") else ""
         raise TypeError(
             f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse arrays"
             " of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
-            f" {advice}"
+            f" {advice or 'Use arrayhub.asarray(x) for dense arrays'}"
         )
-    if validate is not True:
-        x = _mark_trusted(x, validate)
-    return x.copy() if copy and root_of(type(obj)) != "onedal" else x  # oneDAL itself makes a copy
+    made = x._change(dtype, device)
+    if copy and made is x and root_of(type(obj)) != "onedal":  # oneDAL itself makes a copy
+        made = x.copy()
+    return made if validate else made._with_parts(made.data, made.structure, TRUSTED)
 
 
 # Advice for sparse pandas objects, which store only the values that differ from a fill value.
@@ -436,57 +365,24 @@ _SPARSE_COLUMNS = {
 }
 
 
-def _mark_trusted(x: SparseArray, validate: Any) -> SparseArray:
-    """Return an array that shares the memory of `x`. Its exports do not validate the indices."""
-    if validate is not False:
-        raise TypeError(f"assparse: validate is {show(validate)}; accepted: True, False")
-    return x._map(lambda array: array, x._state | TRUSTED)
-
-
 def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:
     """Import an object if it is sparse, with the errors of `assparse`. Return None for other objects.
 
     Only tables of oneDAL are copied, unless `copy` is False.
     """
-    if isinstance(obj, SparseParts):
-        return obj  # type: ignore[return-value]
-    parse = _known.get(type(obj)) or _find_importer(type(obj))
+    if isinstance(obj, SparseArray):
+        return obj
+    parse = _find_importer(type(obj))
     return None if parse is None else parse(obj, copy)
 
 
-_Parse = Callable[[Any, Copy], SparseArray | None]
-_known: dict[type, _Parse] = {}
 _is_tensor = derived_from("torch", "Tensor")
 
 
-def _find_importer(cls: type) -> _Parse | None:
-    """Return the importer for a type, or None if objects of the type are never sparse. Importers are cached by type."""
-    name = "torch" if _is_tensor(cls) else sparse_module(cls)
+@cache_by_type
+def _find_importer(cls: type) -> Callable[[Any, Copy], SparseArray | None] | None:
+    """Return the importer for a type, or None if objects of the type are never sparse."""
     if root_of(cls) == "onedal" and cls.__name__ == "table":
-        name = "onedal"
-    if name is None:
-        return None
-    parse = _known[cls] = LIBRARIES[name].parse
-    return parse
-
-
-def change(obj: Any, dtype: Any, device: Any) -> Any:
-    """Return a sparse object with values of `dtype` on `device`, or `obj` itself if nothing changes."""
-    x = assparse(obj, copy=None)
-    changed = x._change(dtype, device)
-    return obj if changed is x else changed
-
-
-def relocate(call: str, obj: Any, device: Any, copy: Copy, out: Any) -> SparseArray:
-    """Return a sparse object on a device, or in host memory if `device` is None.
-
-    `call` is the name of the public function, `to_host` or `to_device`.
-    """
-    if out is not None:
-        raise TypeError(f"{call}: out is {show(out)}; accepted for sparse arrays: None")
-    x = assparse(obj)
-    stays = is_on_host(x) if device is None else x.device == device
-    if check_copy(copy, call) is False and not stays:
-        raise Refusal(call, f"the memory is on {x.device}, and copy=False forbids a copy")
-    moved_array = x.to_host() if device is None else x.to_device(device)
-    return x.copy() if moved_array is x and copy else moved_array
+        return _parse_onedal
+    name = "torch" if _is_tensor(cls) else sparse_module(cls)
+    return None if name is None else RULES[name].parse

@@ -14,10 +14,9 @@ from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.inspection.printout import head_lines, part_lines
 from arrayhub.inspection.texts import attempt
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.export import convert_like, device_of
-from arrayhub.sparse.export import give_any as export
-from arrayhub.sparse.formats import FORMATS, PADDED, check_indices, check_shapes, elements, is_on_host, parts_of
-from arrayhub.sparse.libraries import assparse, relocate
+from arrayhub.sparse.export import convert_like, device_of, export, relocate
+from arrayhub.sparse.formats import PADDED, check_indices, elements, name_structure
+from arrayhub.sparse.libraries import assparse, import_parts
 from arrayhub.sparse.libraries import sparse_or_none as import_or_none
 from arrayhub.transport.codec import restore_state, state_error
 
@@ -53,8 +52,7 @@ def lines_of(x: SparseArray, refcount: int) -> Iterator[str]:
         yield f"   batch_ndim: {x.batch_ndim}"
         yield f"   dense_ndim: {x.dense_ndim}"
     yield " data:"
-    coords = {f"coords[{k}]": array for k, array in enumerate(x.coords or ())}
-    for name, array in (parts_of(x) if x.coords is None else {"data": x.data, **coords}).items():
+    for name, array in {"data": x.data, **name_structure(x)}.items():
         yield from part_lines(name, array)
 
 
@@ -86,7 +84,7 @@ def picture_of(x: Any) -> TextPicture:
     """
     lines = [repr(x)[1:-1]]
     lengths = x.shape[x.batch_ndim : len(x.shape) - x.dense_ndim]
-    if not is_on_host(x):
+    if not x._is_on_host():
         lines.append("the memory is on a device; call x.to_host() to show the pattern")
     elif len(lengths) == 2 and 0 not in lengths:
         try:
@@ -109,16 +107,16 @@ def _draw_grid(coords: Any, lengths: tuple[int, ...]) -> list[str]:
 
 # ------------------------------------------------------------------------------------------------------ pickles
 
-# A pickle contains ``arrayhub._unpickle_sparse(state)``. ``state`` is a dict with the format, the shape and the parts.
-# Each part is a USMArray, whose ``__reduce__`` passes the bytes out of band in protocol 5, and applies the setting of
+# A pickle contains ``arrayhub._unpickle_sparse(state)``. ``state`` is a tuple: the format, the shape, the arrays `data`
+# and `structure`, the blocksize, the number of batch dimensions, and whether elements may be padding. Each array is a
+# USMArray, whose ``__reduce__`` passes the bytes out of band in protocol 5, and applies the setting of
 # `arrayhub.transport.pickling` to device memory.
 
 
 def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return the function and the argument that restore an array, for ``SparseArray.__reduce__``."""
-    facts = {"blocksize": x.blocksize, "batch_ndim": x.batch_ndim, "padded": bool(x._state & PADDED)}
-    stated = {name: fact for name, fact in facts.items() if fact}
-    return _unpickle_sparse, ({"format": x.format, "shape": x.shape, **parts_of(x), **stated},)
+    state = (x.format, x.shape, x.data, x.structure, x.blocksize, x.batch_ndim, bool(x._state & PADDED))
+    return _unpickle_sparse, (state,)
 
 
 def _unpickle_sparse(state: Any) -> SparseArray:
@@ -129,21 +127,16 @@ def _unpickle_sparse(state: Any) -> SparseArray:
 _unpickle_sparse.__module__ = "arrayhub"  # pickles name this module, so the function can move
 
 
-def _build_array(found: Any) -> SparseArray:
-    state = dict(found)
-    name, shape, batch = state.pop("format"), state.pop("shape"), state.get("batch_ndim", 0)
-    row = FORMATS[name]
-    if ("blocksize" in state) is not row.blocks:
-        raise state_error("blocksize", state.get("blocksize"), "two lengths for bsr and bsc only")
-    lengths = shape if type(shape) is tuple else (None,)
-    if any(type(length) is not int or length < 0 for length in (*lengths, batch)):
+def _build_array(state: Any) -> SparseArray:
+    format, shape, data, structure, blocksize, batch, padded = state
+    lengths = (*shape, *(blocksize or ()), batch) if type(shape) is tuple else (None,)
+    if any(type(length) is not int or length < 0 for length in lengths):
         raise state_error("shape", shape, "a tuple of lengths")
-    arrays = [state["data"], *(state[part] for part in ("indices", "indptr", "coords_array") if part in state)]
-    if type(state.get("coords", ())) is not tuple:
-        raise state_error("coords", state["coords"], "a tuple of arrays")
-    for array in (*arrays, *state.get("coords", ())):
-        if not isinstance(array, USMArray) or array.ndim == 0:
-            raise state_error("part", array, "arrays of one or more dimensions")
-    if state.pop("padded", False):
-        state["state"] = PADDED
-    return check_shapes("pickle", SparseArray(name, shape, **state))
+    if type(structure) is not tuple:
+        raise state_error("structure", structure, "a tuple of arrays")
+    for array in (data, *structure):
+        if not isinstance(array, USMArray):
+            raise state_error("part", array, "arrays")
+    facts = {"blocksize": blocksize, "batch_ndim": batch, "state": PADDED if padded else 0}
+    x: SparseArray = import_parts("pickle", format, shape, data, structure, **facts)
+    return x

@@ -11,10 +11,10 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import PASSES_ON, show
@@ -26,8 +26,6 @@ _TYPE_STRING = re.compile(
     r"|[<>=]?[mM]8(?:\[\d{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
 )
 _VOID = np.dtype("V").num
-_decoded: dict[str, npt.DTypeLike] = {}
-_CACHED = 256
 
 
 _Array = TypeVar("_Array")
@@ -36,6 +34,15 @@ _Array = TypeVar("_Array")
 def state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
     """Return the error for an invalid part of a state."""
     return pickle.UnpicklingError(f"arrayhub: {part} in the pickle is {show(value)}; accepted: {accepted}")
+
+
+def check_version(what: str, value: Any, expected: int) -> None:
+    """Raise UnpicklingError unless `value` is the version that this release reads. `what` is what has the version."""
+    if type(value) is not int or value != expected:
+        raise pickle.UnpicklingError(
+            f"arrayhub: {what} has version {show(value)}; this release reads version {expected}. Read it with the"
+            " release of arrayhub that wrote it, or with a later release"
+        )
 
 
 def restore_state(build: Callable[[Any], _Array], state: Any, name: str) -> _Array:
@@ -65,28 +72,23 @@ def decode(element: object) -> np.dtype[Any]:
 
     Raise UnpicklingError if the value is invalid, or is a dtype of Python objects or of sub-arrays.
     """
-    if isinstance(element, np.dtype):
-        try:
-            if element.subdtype is None:
-                return _rebuild_dtype(element)
-        except PASSES_ON:
-            raise
-        except Exception as error:  # a forged dtype may raise any exception
-            raise element_error(element) from error
-        raise element_error(element)
-    if type(element) is not str:
-        raise element_error(element)
-    dtype = _decoded.get(element)
-    if dtype is None:
-        if _TYPE_STRING.match(element) is None:
-            raise element_error(element)
-        try:
-            dtype = np.dtype(element)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise element_error(element) from error
-        if len(_decoded) < _CACHED:
-            _decoded[element] = dtype
-    return dtype  # type: ignore[return-value]
+    try:
+        if type(element) is str:
+            return _parse_type_string(element)
+        if isinstance(element, np.dtype) and element.subdtype is None:
+            return _rebuild_dtype(element)
+    except PASSES_ON:
+        raise
+    except Exception as error:  # a forged dtype may raise any exception
+        raise element_error(element) from error
+    raise element_error(element)
+
+
+@lru_cache(maxsize=256)
+def _parse_type_string(text: str) -> np.dtype[Any]:
+    if _TYPE_STRING.match(text) is None:
+        raise ValueError("it is not a type string")
+    return np.dtype(text)
 
 
 def _rebuild_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -133,7 +135,5 @@ def _decode_builtin(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def element_error(element: object) -> pickle.UnpicklingError:
     """Return the error for an invalid or unsupported element type."""
-    return pickle.UnpicklingError(
-        f"arrayhub: the element type in the pickle is {show(element)}; accepted: a NumPy type string, (name, DLPack"
-        " code, bits, packed) of a type that NumPy does not have, or a numpy.dtype without Python objects"
-    )
+    accepted = "a NumPy type string, (name, DLPack code, bits, packed) of a type that NumPy does not have"
+    return state_error("the element type", element, f"{accepted}, or a numpy.dtype without Python objects")

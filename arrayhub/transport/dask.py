@@ -16,6 +16,7 @@ from arrayhub._core.descriptor import BOUNDARY
 from arrayhub._core.errors import needed, show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
+from arrayhub.transport.codec import check_version
 
 _FORM = 1  # version of the frames, in the header; a reader rejects any other version
 
@@ -94,12 +95,7 @@ def deserialize(header: dict[str, Any], frames: list[Any]) -> Any:
 
 
 def _check_frames(header: dict[str, Any], frames: list[Any]) -> None:
-    form = header.get("form") if isinstance(header, dict) else None
-    if type(form) is not int or form != _FORM:
-        raise pickle.UnpicklingError(
-            f"arrayhub: dask's frames have version {show(form)}; this release reads version {_FORM}. Install the same"
-            " release of arrayhub in the client and all workers"
-        )
+    check_version("dask's header", header.get("form") if isinstance(header, dict) else None, _FORM)
     writeable = header.get("writeable")
     if not isinstance(writeable, (tuple, list)) or len(frames) != 1 + 2 * len(writeable):
         raise pickle.UnpicklingError(

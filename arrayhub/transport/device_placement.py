@@ -19,6 +19,7 @@ from arrayhub.runtimes import call_after_fork
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
 from arrayhub.transfer.host_copies import emit_reach, gather
+from arrayhub.transport.codec import state_error
 
 # One row per setting: its environment variable, and its accepted values, starting with the default.
 _SETTINGS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -224,7 +225,4 @@ def _check_place(place: object) -> tuple[str, int]:
         kind, number = place
         if kind in _KINDS and type(number) is int and 0 <= number < 1 << 16:
             return kind, number
-    raise pickle.UnpicklingError(
-        f"arrayhub: the device in the pickle is {show(place)}; accepted: a kind of memory ({', '.join(_KINDS)}) and a"
-        " device number"
-    )
+    raise state_error("the device", place, f"a kind of memory ({', '.join(_KINDS)}) and a device number")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
-from arrayhub._core.errors import show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.inspection.datashape import type_of
-from arrayhub.runtimes.shared_segment import SharedSegment, readonly_descriptor, received_segment, segment_at
+from arrayhub.runtimes.shared_segment import duplicate_descriptor, received_segment, segment_at
+from arrayhub.transport.codec import check_version, state_error
 from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, Grant, digest_of, server
 from arrayhub.transport.pickles import in_place, state_in_place
 
@@ -203,9 +202,8 @@ class IpcHandle:
         description = self._description
         if description.boot != _read_boot_id():
             self._refuse("the handle was created on another machine, or before a restart of this machine")
-        digest = digest_of(repr(tuple(description)))
         try:
-            return Borrow(description.server, description.identifier + digest)
+            return Borrow(description.server, digest_of(description))
         except ConnectionRefusedError as error:
             self._refuse(f"process {description.process}: {error}")
 
@@ -221,7 +219,7 @@ class IpcHandle:
         if borrow.is_local:  # CUDA cannot import memory of the same process
             for descriptor in borrow.descriptors:
                 os.close(descriptor)
-            return asarray(borrow.local_memory(self._description.identifier), stream=stream)
+            return asarray(borrow.local_memory(), stream=stream)
         memory = asarray(Mapped(borrow, stream, self.access == "readwrite"))
         array: USMArray = in_place(self._description.state, memory)
         return array
@@ -262,29 +260,15 @@ def _ipc_handle(description: object) -> IpcHandle:
     """
     forms = (int, str, int, str, bytes, str, str, str, tuple)
     if type(description) is not tuple or tuple(map(type, description)) != forms or len(description[4]) != IDENTIFIER:
-        raise pickle.UnpicklingError(
-            f"arrayhub: the IPC handle in the pickle is {show(description)}; accepted: the state of a handle"
-        )
-    if description[0] != _VERSION:
-        raise pickle.UnpicklingError(
-            f"arrayhub: the IPC handle has version {show(description[0])}; this release reads version {_VERSION}."
-            " Use one release of arrayhub on both sides"
-        )
+        raise state_error("the IPC handle", description, "the state of a handle")
+    check_version("the IPC handle", description[0], _VERSION)
     made = Description(*description)
     if len(made.state) != 8 or made.state[5] not in (0, 1, 2):
-        raise pickle.UnpicklingError(f"arrayhub: the IPC handle in the pickle has state {show(made.state)}")
+        raise state_error("the layout of the IPC handle", made.state, "the state of an array")
     return _make_handle(made, None)
 
 
 _ipc_handle.__module__ = "arrayhub"  # pickles name this module, so the function can move
-
-
-def _grant_writable(segment: SharedSegment) -> tuple[bytes, list[int]]:
-    return b"", [os.dup(segment.descriptor)]
-
-
-def _grant_readonly(segment: SharedSegment) -> tuple[bytes, list[int]]:
-    return b"", [readonly_descriptor(segment)]
 
 
 def ipc_handle(x: Any, /) -> IpcHandle:
@@ -350,7 +334,8 @@ def ipc_handle(x: Any, /) -> IpcHandle:
                 " and CUDA device memory. Use"
                 " arrayhub.ipc_handle(arrayhub.from_array(x, memory='shared_memory')), which copies"
             )
-        memory, grant = segment, _grant_writable if array.access == "readwrite" else _grant_readonly
+        writable = array.access == "readwrite"
+        memory, grant = segment, lambda segment: (b"", [duplicate_descriptor(segment, writable)])
         allocation, start = f"memfd {os.fstat(segment.descriptor).st_ino}", segment.address
     state = (*state[:3], state[3] + address - start, *state[4:])
     own = server()
@@ -366,5 +351,5 @@ def ipc_handle(x: Any, /) -> IpcHandle:
         str(type_of(array)),
         state,
     )
-    entry.publish(repr(tuple(description)))
+    entry.publish(digest_of(description))
     return _make_handle(description, entry)

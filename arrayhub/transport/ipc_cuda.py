@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,9 @@ _COPY = (
     "with cupy.cuda.using_allocator(cupy.cuda.MemoryPool().malloc): y = arrayhub.to_device(x, x.device, copy=True)."
     " Then call arrayhub.ipc_handle(y)"
 )
+
+# The device's UUID, the handles of the event and of the allocation, and the size of the allocation in bytes.
+_REPLY = struct.Struct(f"<{cuda_ipc.UUID}s{cuda_ipc.HANDLE}s{cuda_ipc.HANDLE}sQ")
 
 
 class Export:
@@ -48,8 +52,7 @@ class Export:
             self._event.record(self._stream)
         event, descriptors = self._event.export(), []  # type: tuple[bytes, list[int]]
         memory = self._memory(descriptors.append)
-        size = self.size.to_bytes(8, "little")
-        return cuda_ipc.uuid_of(self._device) + event + memory + size, descriptors
+        return _REPLY.pack(cuda_ipc.uuid_of(self._device), event, memory, self.size), descriptors
 
 
 def _why(pool: int, error: Exception) -> str:
@@ -69,10 +72,11 @@ class Mapped:
     """
 
     def __init__(self, borrow: Borrow, stream: Any, writable: bool) -> None:
-        payload, self._borrow = borrow.payload, borrow
+        self._borrow = borrow
         try:
-            ends = (cuda_ipc.UUID, cuda_ipc.UUID + cuda_ipc.HANDLE, cuda_ipc.UUID + 2 * cuda_ipc.HANDLE)
-            uuid, event, handle, size = (payload[slice(*part)] for part in zip((0, *ends), (*ends, None), strict=True))
+            if len(borrow.payload) != _REPLY.size:
+                raise BufferError("IpcHandle: the owner's reply does not describe CUDA memory")
+            uuid, event, handle, size = _REPLY.unpack(borrow.payload)
             device = cuda_ipc.device_of(uuid)
             descriptor = borrow.descriptors[0] if borrow.descriptors else None
             self._memory = cuda_ipc.ImportedMemory(handle, device, descriptor)
@@ -82,7 +86,7 @@ class Mapped:
         number = None if stream is None else stream_handle(stream)
         after = cuda_ipc.stream_after(event, None if number == -1 else number, device)
         self.__cuda_array_interface__ = {
-            "shape": (int.from_bytes(size, "little"),),
+            "shape": (size,),
             "typestr": "|u1",
             "data": (self._memory.address, not writable),
             "version": 3,

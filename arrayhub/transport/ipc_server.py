@@ -4,9 +4,8 @@ The first handle starts a thread that listens on an abstract Unix socket, which 
 is one connection, and one thread of the owner, which waits for its end. The kernel closes a connection when its process
 ends, so each side notices when the other side is killed.
 
-A request contains two values of fixed length: the identifier of the handle, which is random and only known to those
-who received the handle, and the digest of its description. The owner compares the digest with that of the description
-that it published, so an altered handle is refused. A handle that was closed or guessed has an unknown identifier.
+A request is the digest of the handle's description, which contains a random identifier. The owner looks up the digest
+among those that it published, so a handle that was altered, closed or guessed is refused.
 
 The owner replies with ``+`` and the data of the memory, or with ``-`` and a reason. File descriptors are attached to
 the reply (unix(7): SCM_RIGHTS).
@@ -16,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import hmac
 import os
 import socket
 import struct
@@ -30,14 +28,13 @@ from typing import Any
 from arrayhub.runtimes import call_after_fork
 
 IDENTIFIER = 16  # bytes
-_DIGEST = 32
+_DIGEST = 32  # bytes
 _PAUSE = 0.05  # seconds to wait if the limit of open files is reached
 _BACKLOG = 128
 WAIT = 60  # seconds after which an owner that does not answer is assumed to have ended
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
 
-_CLOSED = "the owner has closed the handle, or has freed the memory. Keep the object that ipc_handle returned"
-_ALTERED = "the handle was altered, or was not created by the owner"
+_UNKNOWN = "the handle was altered or closed, or the owner has freed the memory. Keep the object of ipc_handle"
 
 # Function that returns the data for the reply to a borrower, and new file descriptors to send with the reply.
 Grant = Callable[[Any], tuple[bytes, list[int]]]
@@ -63,10 +60,10 @@ class Entry:
         """True if this process created the handle, and False in a forked process."""
         return self.server.process == os.getpid()
 
-    def publish(self, description: str) -> None:
-        """Accept requests for a handle with this description."""
-        self.digest = digest_of(description)
-        self.server.entries[self.identifier] = self
+    def publish(self, digest: bytes) -> None:
+        """Accept requests for a handle whose description has this digest."""
+        self.digest = digest
+        self.server.entries[digest] = self
 
     def drop(self) -> None:
         """Keep the entry until its memory is freed, or until a new handle of the same memory reuses the entry."""
@@ -75,7 +72,7 @@ class Entry:
         self.memory = None
 
     def _forget(self, _: object) -> None:
-        self.server.entries.pop(self.identifier, None)
+        self.server.entries.pop(self.digest, None)
         if self.server.dropped.get(self.layout) is self:
             self.server.dropped.pop(self.layout, None)
 
@@ -105,10 +102,9 @@ class Server:
     def __init__(self) -> None:
         self.process = os.getpid()
         self.name = f"arrayhub-{os.urandom(16).hex()}"
-        self.entries: dict[bytes, Entry] = {}
+        self.entries: dict[bytes, Entry] = {}  # keyed by digest
         self.dropped: dict[str, Entry] = {}  # keyed by layout, so that a new handle of an array reuses the entry
         self.changed = threading.Condition()
-        self.connections: set[socket.socket] = set()
         self._listener = _new_socket()
         self._listener.settimeout(None)
         self._listener.bind(f"\0{self.name}")
@@ -123,11 +119,6 @@ class Server:
         entry.memory, entry.grant = memory, grant
         return entry
 
-    def forget(self) -> None:
-        """In a forked child, close the inherited descriptors, which would keep the parent's connections open."""
-        for connection in (self._listener, *self.connections):
-            connection.close()
-
     def _serve(self) -> None:
         while True:
             try:
@@ -135,7 +126,7 @@ class Server:
             except OSError:  # the limit of open files
                 time.sleep(_PAUSE)
                 continue
-            self.connections.add(connection)
+            _sockets.add(connection)
             try:
                 connection.settimeout(None)
                 _start_thread(self._lend, connection)
@@ -166,35 +157,37 @@ class Server:
 
         Raise ConnectionRefusedError with the reason if the request is refused.
         """
-        request = connection.recv(IDENTIFIER + _DIGEST + 1)
+        request = connection.recv(_DIGEST + 1)
         process, user = peer_of(connection)
         if user != os.geteuid():
             raise ConnectionRefusedError(
                 f"the borrower runs as user {user}; accepted: user {os.geteuid()}, the user of the owner"
             )
-        entry = self.entries.get(request[:IDENTIFIER])
+        entry = self.entries.get(request)
         with self.changed:
             memory = None if entry is None or entry.is_closed else entry.find_memory()
             if entry is None or memory is None:
-                raise ConnectionRefusedError(_CLOSED)
-            if not hmac.compare_digest(request[IDENTIFIER:], entry.digest):
-                raise ConnectionRefusedError(_ALTERED)
+                raise ConnectionRefusedError(_UNKNOWN)
             entry.borrowers[connection] = process
         return entry, memory
 
     def _end(self, connection: socket.socket, entry: Entry | None = None) -> None:
         with self.changed:
-            self.connections.discard(connection)
             if entry is not None:
                 entry.borrowers.pop(connection, None)
             self.changed.notify_all()
         connection.close()
 
 
+_sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()  # of the owner's and the borrower's side
+
+
 def _new_socket() -> socket.socket:
     if sys.platform != "linux":
         raise OSError("ipc_handle: requires Linux (abstract Unix sockets, which pass file descriptors)")
-    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    _sockets.add(made)
+    return made
 
 
 def _start_thread(function: Callable[..., None], *arguments: Any) -> None:
@@ -227,30 +220,27 @@ def has_ended(connection: socket.socket) -> bool:
         return True
 
 
-def digest_of(description: str) -> bytes:
+def digest_of(description: tuple[Any, ...]) -> bytes:
     """Return the digest of a handle's description."""
-    return hashlib.sha256(description.encode()).digest()
+    return hashlib.sha256(repr(tuple(description)).encode()).digest()
 
 
 # ------------------------------------------------------------------------------------------------- the borrower's side
-
-_borrows: weakref.WeakSet[Borrow] = weakref.WeakSet()
 
 
 class Borrow:
     """Connection to the owner, which is closed at the end of the borrow."""
 
-    def __init__(self, name: str, request: bytes) -> None:
+    def __init__(self, name: str, digest: bytes) -> None:
         """Connect to a server and send a request. Raise ConnectionRefusedError with the reason if that fails."""
-        self._connection = _new_socket()
-        _borrows.add(self)
+        self._digest, self._connection = digest, _new_socket()
         try:
-            self.payload, self.descriptors = self._reply(name, request)
+            self.payload, self.descriptors = self._reply(name)
         except BaseException:
             self.end()
             raise
 
-    def _reply(self, name: str, request: bytes) -> tuple[bytes, list[int]]:
+    def _reply(self, name: str) -> tuple[bytes, list[int]]:
         self._connection.settimeout(WAIT)
         try:
             self._connection.connect(f"\0{name}")
@@ -265,7 +255,7 @@ class Borrow:
                 f"it runs as user {user}; accepted: user {os.geteuid()}, the user of this process"
             )
         try:
-            self._connection.send(request, socket.MSG_NOSIGNAL)
+            self._connection.send(self._digest, socket.MSG_NOSIGNAL)
             message, descriptors, _, _ = socket.recv_fds(self._connection, 4096, 4, socket.MSG_CMSG_CLOEXEC)
         except TimeoutError as error:
             raise ConnectionRefusedError(f"it has not answered for {WAIT} seconds") from error
@@ -282,18 +272,14 @@ class Borrow:
         """True if the owner is this process."""
         return self.process == os.getpid()
 
-    def local_memory(self, identifier: bytes) -> Any:
-        """Return the memory of an entry of this process. The borrow keeps the memory alive."""
-        return server().entries[identifier].find_memory()
+    def local_memory(self) -> Any:
+        """Return the memory if this process is the owner. The borrow keeps the memory alive."""
+        return server().entries[self._digest].find_memory()
 
     def end(self) -> None:
         """Tell the owner that the borrow has ended, even if a forked child has inherited the connection."""
         with contextlib.suppress(OSError):  # the owner has ended
             self._connection.shutdown(socket.SHUT_RDWR)
-        self._connection.close()
-
-    def forget(self) -> None:
-        """Close the descriptor that a forked child inherits. The parent's borrow remains active."""
         self._connection.close()
 
 
@@ -314,13 +300,13 @@ def server() -> Server:
 
 
 def _after_fork() -> None:
+    """Close the inherited descriptors, which would keep the parent's connections open. Its borrows remain active."""
     global _server, _lock
     _lock = threading.Lock()
-    for borrow in list(_borrows):
-        borrow.forget()
-    if _server is not None:
+    for connection in list(_sockets):
         with contextlib.suppress(OSError):
-            _server.forget()
+            connection.close()
+    if _server is not None:
         _inherited.append(_server)
         _server = None
 

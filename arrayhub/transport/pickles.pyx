@@ -282,16 +282,12 @@ def _unpickle(state, data, inode=None):
     check_state(state)
     if inode is not None:
         shared_memory.check_inode(data, inode)
-    _, _, _, offset, _, access, labels, place = <tuple> state
     cdef Descriptor memory = memory_of(data)
     cdef Descriptor a = place_inside(state, memory)
     # Named memory is shared with the sender, so it is not copied for alignment.
     if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
-        memory = aligned_copy(memory)
-        set_memory(a, memory, offset)
-    set_access(a, access, memory)
-    if labels is not None:
-        set_labels_of(a, labels)
+        a = place_inside(state, aligned_copy(memory))
+    place = (<tuple> state)[7]
     return a if place is None else device_placement.restore(a, place)
 
 
@@ -311,37 +307,36 @@ def in_place(state, Descriptor memory):
     Raise UnpicklingError if the parts of the state are inconsistent, or if the elements exceed `memory`.
     """
     check_state(state)
-    cdef Descriptor a = place_inside(state, memory)
-    set_access(a, (<tuple> state)[5], memory)
-    a.stream_ = memory.stream_
-    a.producer_ = memory.producer_
-    if (<tuple> state)[6] is not None:
-        set_labels_of(a, (<tuple> state)[6])
-    return a
+    return place_inside(state, memory)
 
 
 cdef int check_state(object state) except -1:
     if type(state) is not tuple or len(<tuple> state) == 0:
         raise state_error("state", state, "a tuple that starts with the version number")
-    if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
-        raise pickle.UnpicklingError(
-            f"arrayhub: the pickle has version {show((<tuple> state)[0])}; this release reads version {FORMAT}. Unpickle it"
-            " with the release of arrayhub that wrote it, or with a later release"
-        )
+    codec.check_version("the pickle", (<tuple> state)[0], FORMAT)
     if len(<tuple> state) != STATE_LENGTH:
         raise state_error("state", state, f"a tuple of {STATE_LENGTH} items")
     return 0
 
 
 cdef Descriptor place_inside(tuple state, Descriptor memory):
-    """Validate the layout in a state, and return an array of this layout in `memory`. The caller must set its access."""
-    _, shape, strides, offset, element, access, _, _ = state
+    """Validate a state without its device, and return the array that it describes in `memory`."""
+    _, shape, strides, offset, element, access, labels, _ = state
     cdef Descriptor a = describe_layout(shape, strides, element)
     cdef Py_ssize_t start = index_of(offset, "offset")
     if type(access) is not int or not IS_IMMUTABLE <= access & ~IS_EXACT <= IS_READWRITE:
         raise state_error("access", access, "0, 1 or 2, or one of these plus 4")
     check_inside(a, start, memory)
-    set_memory(a, memory, start)
+    a.device_ = memory.device_
+    a.block_ = block_of(memory)
+    a.base_ = memory.base_
+    a.data_ = (memory.data_ if memory.data_ != NULL else _NOTHING) + start
+    a.stream_ = memory.stream_
+    a.producer_ = memory.producer_
+    seal(a)
+    set_access(a, access, memory)
+    if labels is not None:
+        set_labels_of(a, labels)
     return a
 
 
@@ -461,16 +456,6 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
             " is invalid or truncated"
         )
     return 0
-
-
-cdef int set_memory(Descriptor a, Descriptor memory, Py_ssize_t start) except -1:
-    """Set the memory of an array to validated memory, starting at byte `start`."""
-    a.device_ = memory.device_
-    a.block_ = block_of(memory)
-    a.base_ = memory.base_
-    a.data_ = (memory.data_ if memory.data_ != NULL else _NOTHING) + start
-    a.strides_ = a.shape_ + a.nd_      # an earlier `seal` may have set strides_ to NULL
-    return seal(a)
 
 
 cdef Descriptor aligned_copy(Descriptor memory):

@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from arrayhub._core.errors import PASSES_ON, show
-from arrayhub.runtimes.shared_segment import SharedSegment, readonly_descriptor, received_segment, segment_at
+from arrayhub._core.errors import PASSES_ON
+from arrayhub.runtimes.shared_segment import SharedSegment, duplicate_descriptor, received_segment, segment_at
+from arrayhub.transport.codec import state_error
 
 _MAPS = "/proc/self/maps"
 _DEEPEST = 16  # maximum length of the chain of owners
@@ -54,7 +55,7 @@ class Passed:
         from multiprocessing.reduction import DupFd
 
         popen = get_spawning_popen()
-        descriptor = os.dup(self.segment.descriptor) if self.writable else readonly_descriptor(self.segment)
+        descriptor = duplicate_descriptor(self.segment, self.writable)
         try:
             return map_segment, (DupFd(descriptor), self.writable)
         finally:
@@ -178,14 +179,10 @@ def map_file(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
     Raise UnpicklingError if the file does not exist, a different file has the same name, or the value is not a name.
     """
     if [type(part) for part in data] != [str, int, int, int, int, bool]:
-        raise pickle.UnpicklingError(
-            f"arrayhub: the data in the pickle is {show(data)}; accepted: bytes, or ({', '.join(Name._fields)})"
-        )
+        raise state_error("data", data, f"bytes, or ({', '.join(Name._fields)})")
     name = Name(*data)
     if name.offset < 0 or name.nbytes <= 0:
-        raise pickle.UnpicklingError(
-            f"arrayhub: the data in the pickle is {show(data)}; accepted: an offset of 0 or more, and at least one byte"
-        )
+        raise state_error("data", data, "an offset of 0 or more, and at least one byte")
     try:
         # O_NONBLOCK: do not wait for the other end of a pipe.
         flags = (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK

@@ -365,6 +365,6 @@ def test_arrays_that_cupy_lacks_are_rejected(given, words):
 def test_indices_are_narrowed_to_int32_for_cupy():
     x = ah.assparse(compressed("int64", (5, 1, 1)))
     with pytest.raises(BufferError, match="indices of int64 are not supported; accepted: int32"):
-        conform(x, "cupy", None)
+        conform(x, "cupy", False)
     made = conform(x, "cupy", True)
     assert made.indices.dtype == made.indptr.dtype == "int32" and made.data is x.data and not made.canonical

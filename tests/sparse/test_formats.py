@@ -74,10 +74,10 @@ def test_errors_name_the_invalid_index_of_a_batch():
     [
         ("indptr", np.zeros(3, np.int32), r"shape of indptr is \(3,\); accepted: \(7,\), one more than the number"),
         ("indptr", np.zeros((7, 1), np.int32), "shape of indptr"),
-        ("indices", np.zeros(2, np.int32), "shape of data"),
-        ("data", np.zeros(2), "shape of data"),
+        ("indices", np.zeros(2, np.int32), "shape of indices"),
+        ("data", np.zeros(2), "shape of indices"),
         ("data", np.zeros(()), "shape of data"),
-        ("indices", np.zeros((13, 1), np.int32), "shape of data"),
+        ("indices", np.zeros((13, 1), np.int32), "shape of indices"),
     ],
 )
 def test_import_rejects_contradicting_shapes(part, value, text):
@@ -105,6 +105,13 @@ def test_excess_elements_of_scipy_arrays_are_ignored():
     assert x.nnz == given.nnz == len(x.indices)
     assert x.to_dense().tolist() == dense.tolist()
     assert ah.as_torch(x).to_dense().tolist() == dense.tolist()
+
+
+def test_missing_coordinates_are_rejected():
+    given = scipy.sparse.coo_array((2, 3))
+    given.coords = ()
+    with pytest.raises(ah.InterfaceError, match="shape is .*; accepted: 0 sparse dimensions"):
+        ah.assparse(given)
 
 
 def test_index_into_an_empty_dimension_is_rejected():

@@ -138,3 +138,9 @@ def test_compressed_formats_require_two_sparse_dimensions(format):
         with pytest.raises(ValueError, match=rf"{format} has 2 sparse dimensions.*accepted: 'coo'"):
             x.to_format(format)
         assert x.to_format("coo").to_dense().shape == shape
+
+
+def test_values_without_sparse_dimensions_are_added():
+    x = ah.assparse(torch.sparse_coo_tensor(torch.zeros(0, 2, dtype=torch.int64), torch.ones(2), ()))
+    assert (x.shape, x.coords, x.canonical) == ((), (), False)
+    assert x.to_dense().tolist() == 2 and x.to_format("coo").data.tolist() == [2]

@@ -39,6 +39,13 @@ def test_csr_and_csc_classes_are_imported(name):
     assert ah.assparse(given).to_dense().tolist() == matrix().toarray().tolist()
 
 
+@pytest.mark.parametrize("format", ["coo", "csr"])
+def test_arrays_of_the_library_are_returned_unchanged(format):
+    given = given_as(format)
+    assert ah.convert(given, "pydata_sparse") is given is ah.like(given, sparse)
+    assert not np.shares_memory(ah.convert(given, "pydata_sparse", copy=True).data, given.data)
+
+
 def test_nonzero_fill_values_are_rejected():
     given = sparse.COO.from_numpy(np.eye(3), fill_value=1.0)
     with pytest.raises(BufferError, match=r"fill_value is 1.0; accepted: 0.*x\.todense\(\)"):

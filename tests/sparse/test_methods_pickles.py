@@ -51,34 +51,49 @@ def test_pickles_of_padded_arrays_keep_the_values():
     assert x.to_dense().tolist() == np.eye(3).tolist()
 
 
-def state(x):
-    return x.__reduce__()[1][0]
+FORMAT, SHAPE, DATA, STRUCTURE, BLOCKSIZE, BATCH_NDIM, END = range(7)
+INDICES, INDPTR = (ah.asarray(np.zeros(length, "int32")) for length in (16, 7))
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("item", "value"),
     [
-        {"format": "dia"},
-        {"format": None},
-        {"shape": (5, 8)},
-        {"shape": (6, -8)},
-        {"shape": [6, 8]},
-        {"shape": (6, 8, 1)},
-        {"data": None},
-        {"indices": ah.asarray(np.zeros(2, "int32"))},
-        {"indices": ah.asarray(np.zeros(16))},
-        {"indptr": ah.asarray(np.zeros((7, 1), "int32"))},
-        {"batch_ndim": 3},
-        {"batch_ndim": -1},
-        {"blocksize": (2, 2)},
-        {"unknown": 1},
-        {"coords": ("x",)},
+        (FORMAT, "dia"),
+        (FORMAT, None),
+        (FORMAT, "coo"),
+        (SHAPE, (5, 8)),
+        (SHAPE, (6, -8)),
+        (SHAPE, [6, 8]),
+        (SHAPE, (6, 8, 1)),
+        (DATA, None),
+        (DATA, ah.asarray(np.zeros(()))),
+        (STRUCTURE, (ah.asarray(np.zeros(2, "int32")), INDPTR)),
+        (STRUCTURE, (ah.asarray(np.zeros(16)), INDPTR)),
+        (STRUCTURE, (INDICES, ah.asarray(np.zeros((7, 1), "int32")))),
+        (STRUCTURE, (INDICES,)),
+        (STRUCTURE, (INDICES, INDPTR, INDPTR)),
+        (STRUCTURE, (INDICES, "x")),
+        (STRUCTURE, [INDICES, INDPTR]),
+        (BATCH_NDIM, 3),
+        (BATCH_NDIM, -1),
+        (BLOCKSIZE, (2, 2)),
+        (BLOCKSIZE, (0, 2)),
+        (BLOCKSIZE, (2, None)),
+        (END, 1),
     ],
     ids=str,
 )
-def test_inconsistent_states_are_rejected(change):
+def test_inconsistent_states_are_rejected(item, value):
+    state = list(ah.assparse(matrix()).__reduce__()[1][0])
+    state[item : item + 1] = [value] if item != END else [value, value]
     with pytest.raises(pickle.UnpicklingError, match="arrayhub: "):
-        ah._unpickle_sparse({**state(ah.assparse(matrix())), **change})
+        ah._unpickle_sparse(tuple(state))
+
+
+def test_parts_of_a_consistent_state_are_accepted():
+    data = ah.asarray(np.zeros(16))
+    x = ah._unpickle_sparse(("csr", (6, 8), data, (INDICES, INDPTR), None, 0, False))
+    assert x.data.ptr == data.ptr and x.indices.ptr == INDICES.ptr
 
 
 def test_indices_of_a_pickle_are_validated_on_use():

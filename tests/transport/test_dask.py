@@ -382,7 +382,7 @@ def test_errors_are_raised_and_do_not_become_objects():
     arrayhub.transport.register_dask()
     header, buffers = distributed.protocol.serialize(tasks.make(3))
     header["sub-header"]["form"] = 99
-    with pytest.raises(pickle.UnpicklingError, match="dask's frames have version 99"):
+    with pytest.raises(pickle.UnpicklingError, match="dask's header has version 99"):
         distributed.protocol.deserialize(header, buffers)
 
 
@@ -394,7 +394,7 @@ def test_frames_of_an_unknown_form_are_rejected(form):
     header, frames = serialize(tasks.make(10))
     assert header["sub-header"]["form"] == 1
     header["sub-header"]["form"] = form
-    with pytest.raises(pickle.UnpicklingError, match=f"frames have version {form!r}; this release reads version 1"):
+    with pytest.raises(pickle.UnpicklingError, match=f"header has version {form!r}; this release reads version 1"):
         deserialize(header, frames)
 
 

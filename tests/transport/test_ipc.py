@@ -351,7 +351,7 @@ def test_handle_opens_as_long_as_its_memory_exists():
         del x
         with copy.open():  # the open borrow keeps the memory alive
             pass
-    assert eventually(lambda: not ipc.server().entries.get(copy._description.identifier))
+    assert eventually(lambda: not ipc.server().entries.get(ipc.digest_of(copy._description)))
     refused(copy, "has freed the memory")
 
 
