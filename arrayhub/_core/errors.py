@@ -153,10 +153,11 @@ def locate_refusal(error: BaseException, path: str) -> Any:
 
 
 def name_argument(error: Any, name: str) -> Any:
-    """Return the same error with a name before its subject. An error without fields is returned unchanged."""
-    if not isinstance(error, _Fields):
-        return error
-    return type(error)(f"{name}: {error.subject}" if error.subject else name, error.reason, error.accepted, error.call)
+    """Return the same error with a name before its subject. An error of a producer's class is returned unchanged."""
+    if isinstance(error, _Fields):
+        subject = f"{name}: {error.subject}" if error.subject else name
+        return type(error)(subject, error.reason, error.accepted, error.call)
+    return type(error)(f"{name}: {error}").with_traceback(error.__traceback__) if type(error) in _FORMS else error
 
 
 X_NAME = re.compile(r"(?<![\w.'\"])x(?=[.,)\[]|$)")  # the name `x` in an expression

@@ -13,22 +13,11 @@ _OF_ELEMENTS = {"bool": "bool", "int": "int", "uint": "int", "float": "float", "
 def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
     """Return the core schema for ``Annotated[source, request]``.
 
-    Validation calls ``request.asarray`` and returns an array of the type `source`. Errors have the type
-    ``array_request`` and the message of `asarray`. In JSON, arrays are nested lists. If the type string of the request
-    fixes the number of dimensions, the JSON schema describes lists nested to this depth, with the fixed lengths and the
-    element types.
+    Validation calls ``request.asarray`` and returns an array of the annotated type `source`, such as ``numpy.ndarray``,
+    `USMArray` or ``typing.Any``. Errors have the type ``array_request`` and the message of `asarray`. In JSON, arrays
+    are nested lists. If `pattern`, the type string of the request, fixes the number of dimensions, the JSON schema
+    describes lists nested to this depth, with the fixed lengths and the element types.
 
-    Parameters
-    ----------
-    request : Request
-        Conditions on the array.
-    source : type
-        Annotated type: an array type such as ``numpy.ndarray``, `USMArray`, or ``typing.Any``.
-    pattern : Pattern or None
-        Type string of the request.
-
-    Notes
-    -----
     https://docs.pydantic.dev/latest/concepts/types/#customizing-validation-with-__get_pydantic_core_schema__
     """
     from pydantic_core import PydanticCustomError, core_schema
@@ -61,19 +50,13 @@ def _schema_of_lists(pattern: Pattern | None) -> Any:
 
     if pattern is None or pattern.leading or not pattern.lengths:
         return core_schema.list_schema()
-    leaves = [_schema_of_element(str(element)) for element in pattern.elements]
+    # JSON does not have complex numbers.
+    leaves: list[Any] = [{"type": _OF_ELEMENTS.get(str(one).rstrip("0123456789"), "any")} for one in pattern.elements]
     schema = leaves[0] if all(leaf == leaves[0] for leaf in leaves) else core_schema.union_schema(leaves)
     for length in reversed(pattern.lengths):
         known = length if isinstance(length, int) else None
         schema = core_schema.list_schema(schema, min_length=known, max_length=known)
     return schema
-
-
-def _schema_of_element(name: str) -> Any:
-    from pydantic_core import core_schema
-
-    kind = _OF_ELEMENTS.get(name.rstrip("0123456789"), "any")  # JSON does not have complex numbers
-    return {"type": kind} if kind != "any" else core_schema.any_schema()
 
 
 def _array_type(source: Any) -> Any:

@@ -1,7 +1,4 @@
-"""Requests: check the conditions on an array, and meet them by copies that the request allows.
-
-The class `Request` represents a request in Python.
-"""
+"""Requests, in Python of the class `Request`: check the conditions on an array, and meet them by copies that they allow."""
 
 cimport cython
 from cpython.exc cimport PyErr_Occurred
@@ -40,12 +37,11 @@ import numpy
 from arrayhub import transfer
 from arrayhub._core.descriptor import Device
 from arrayhub._core.errors import (
-    PASSES_ON, InterfaceError, RangeRefusal, Refusal, TypeRefusal, ValueRefusal, dimensions, name_argument, name_of_type, show,
+    PASSES_ON, RangeRefusal, Refusal, TypeRefusal, ValueRefusal, dimensions, name_argument, name_of_type, show,
 )
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
-    MEMORY_KINDS = <int> USM_ARRAY_ANYWHERE
     MAYS = <int> USM_ARRAY_MAY_CAST | <int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_TRANSFER | <int> USM_ARRAY_MAY_BUILD
 
 # Unmet conditions, in the order in which they are checked and reported.
@@ -65,11 +61,6 @@ cdef enum Misfit:
 ctypedef Descriptor (*Requester)(object obj, const PyUSMArrayRequest* r)
 
 
-cdef inline int check_given(PyObject* obj, str call) except -1:
-    """Raise an error if an object is NULL, such as the result of a failed Python call."""
-    return 0 if obj != NULL else refuse_null(call)
-
-
 cdef extern from *:
     """
     #define arrayhub_attempt_request(function, obj, r) ((PyObject *)function(obj, r))
@@ -77,8 +68,10 @@ cdef extern from *:
     PyObject* attempt "arrayhub_attempt_request"(Requester function, object obj, const PyUSMArrayRequest* r) noexcept
 
 
-cdef int refuse_null(str call) except -1:
-    """Raise the current exception, set by the call that returned NULL, or else a SystemError."""
+cdef int check_given(PyObject* obj, str call) except -1:
+    """Raise an error if an object is NULL: the exception of the call that returned NULL, or else a SystemError."""
+    if obj != NULL:
+        return 0
     if PyErr_Occurred() != NULL:
         return raise_on()
     raise SystemError(f"{call}: the object is NULL; accepted: a Python object. Check the call that returned it")
@@ -93,16 +86,18 @@ cdef object request(object obj, const PyUSMArrayRequest* raw):
     cdef PyUSMArrayRequest storage
     cdef const PyUSMArrayRequest* r = checked_request(raw, &storage)
     cdef PyObject* answer = attempt(meet_request, obj, r)
-    return take(answer) if answer != NULL else raise_named(r)
+    return take(answer) if answer != NULL or r.name == NULL else raise_named(r)
 
 
 cdef Descriptor meet_request(object obj, const PyUSMArrayRequest* r):
     cdef Descriptor a = import_array(obj, None if r.stream == NULL else <object> r.stream)
     if a.flags_ & COPIED:
         check_copy(a, obj, r)
-    if not fits_plainly(a, r) and misfit(a, r) != FITS:
-        a = copy_to_fit(a, obj, r)
-    if a.device_.device_type != kDLCPU and host_is_to_read(a, r):
+    cdef Misfit wrong = misfit(a, r)
+    if wrong != FITS:
+        a = copy_to_fit(a, obj, r, wrong)
+    # If the request accepts the memory as USM or CUDA memory, too, C code waits for the producer's work itself.
+    if a.device_.device_type != kDLCPU and memory_kinds_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST:
         host_ready(a)
     return a
 
@@ -110,13 +105,8 @@ cdef Descriptor meet_request(object obj, const PyUSMArrayRequest* r):
 cdef int match(object array, const PyUSMArrayRequest* raw) noexcept:
     """Return whether an array meets a request without a copy (PyUSMArray_Match)."""
     cdef PyUSMArrayRequest storage
-    if <PyObject*> array == NULL or not isinstance(array, Descriptor) or raw == NULL:
-        return False
-    if raw.struct_size != sizeof(PyUSMArrayRequest):
-        if not resized(raw, raw.struct_size, &storage, sizeof(PyUSMArrayRequest)):
-            return False
-        raw = &storage
-    return is_sound(raw) and misfit(<Descriptor> array, raw) == FITS
+    cdef const PyUSMArrayRequest* r = known_request(raw, &storage)
+    return r != NULL and <PyObject*> array != NULL and isinstance(array, Descriptor) and misfit(<Descriptor> array, r) == FITS
 
 
 cdef object explain(object obj, const PyUSMArrayRequest* raw):
@@ -124,56 +114,45 @@ cdef object explain(object obj, const PyUSMArrayRequest* raw):
 
     The function executes the request, because only the execution shows whether a required copy succeeds.
     """
-    cdef PyUSMArrayRequest storage
     check_given(<PyObject*> obj, "PyUSMArray_Explain")
-    checked_request(raw, &storage)
-    words = ""
-    try:
-        request(obj, raw)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        if isinstance(error, PASSES_ON):      # a MemoryError, which replaces the error if the traceback cannot be allocated
-            raise
-        words = str(error)
-    return words
-
-
-cdef Descriptor import_view(object obj):
-    """Import an object without a copy. Return None if this fails."""
-    cdef Descriptor a
-    try:
-        a = import_array(obj, None)
-        return None if import_copied(a, obj) else a
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        if isinstance(error, PASSES_ON):      # a MemoryError, which replaces the error if the traceback cannot be allocated
-            raise
-    return None
+    cdef PyUSMArrayRequest storage
+    cdef Request wrapped = Request()
+    wrapped.r = checked_request(raw, &storage)[0]
+    return wrapped.explain(obj)
 
 
 # ------------------------------------------------------------------------------------------------- the request itself
 
 
 cdef inline const PyUSMArrayRequest* checked_request(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage) except NULL:
-    """Validate a request, and return it as a struct of the size that this version of arrayhub defines."""
-    if raw != NULL and raw.struct_size == sizeof(PyUSMArrayRequest) and is_sound(raw):
-        return raw
-    return resized_to_known(raw, storage)
+    """Return a valid request as a struct of the size that this version of arrayhub defines. Raise ValueError for others."""
+    cdef const PyUSMArrayRequest* r = known_request(raw, storage)
+    if r == NULL:
+        raise request_error(raw, storage)
+    return r
 
 
-cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage) except NULL:
-    """Convert a request of another header version to the size that this version defines. Raise ValueError if it is invalid."""
+cdef inline const PyUSMArrayRequest* known_request(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage) noexcept nogil:
+    """Return a request as in `checked_request`, or NULL if it is invalid."""
+    if raw != NULL and raw.struct_size != sizeof(PyUSMArrayRequest):
+        raw = storage if resized(raw, raw.struct_size, storage, sizeof(PyUSMArrayRequest)) else NULL
+    return raw if raw != NULL and is_sound(raw) else NULL
+
+
+cdef object request_error(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage):
+    """Return the error for a request that `known_request` rejects."""
     if raw == NULL:
-        raise ValueError("PyUSMArray_Request: request is NULL; accepted: a PyUSMArrayRequest")
-    if raw.struct_size != sizeof(PyUSMArrayRequest):
-        if not resized(raw, raw.struct_size, storage, sizeof(PyUSMArrayRequest)):
-            raise size_error("PyUSMArrayRequest", raw.struct_size, sizeof(PyUSMArrayRequest))
-        raw = storage
-    if not is_sound(raw):
-        raise unsound_error(raw)
-    return raw
+        return ValueError("PyUSMArray_Request: request is NULL; accepted: a PyUSMArrayRequest")
+    if not resized(raw, raw.struct_size, storage, sizeof(PyUSMArrayRequest)):
+        return size_error("PyUSMArrayRequest", raw.struct_size, sizeof(PyUSMArrayRequest))
+    cdef const PyUSMArrayRequest* r = storage
+    lengths = None if r.shape == NULL else [r.shape[k] for k in range(min(r.max_nd, <int> layout.MAX_NDIM))]
+    return add_name(r, ValueError(
+        f"PyUSMArrayRequest: ndtypes is {r.ndtypes}, dtypes {'NULL' if r.dtypes == NULL else 'given'},"
+        f" min_nd {r.min_nd}, max_nd {r.max_nd}, shape {lengths}, flags {r.flags:#x}, where {r.where:#x}, may {r.may:#x};"
+        " accepted: ndtypes entries in dtypes, 0 <= min_nd <= max_nd <= 64, max_nd lengths of -1 or more in shape, and the"
+        " flags defined in arrayhub.h"
+    ))
 
 
 def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
@@ -185,44 +164,25 @@ def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
 
 
 cdef inline bint is_sound(const PyUSMArrayRequest* r) noexcept nogil:
-    if (r.ndtypes | r.min_nd | r.may | r.where | r.flags) < 0 or r.flags & ~FLAGS or r.where & ~MEMORY_KINDS or r.may & ~MAYS:
+    cdef int k
+    if (r.ndtypes | r.min_nd | r.may | r.where | r.flags) < 0:
+        return False
+    if r.flags & ~FLAGS or r.where & ~<int> USM_ARRAY_ANYWHERE or r.may & ~MAYS:
         return False
     if r.ndtypes > 0 and r.dtypes == NULL or r.max_nd > 0 and r.min_nd > r.max_nd or r.max_nd > layout.MAX_NDIM:
         return False
-    if r.min_nd > layout.MAX_NDIM:
+    if r.min_nd > layout.MAX_NDIM or r.shape != NULL and (r.max_nd < 0 or r.min_nd > r.max_nd):
         return False
-    return r.shape == NULL or are_lengths(r)
-
-
-cdef bint are_lengths(const PyUSMArrayRequest* r) noexcept nogil:
-    cdef int k
-    if r.max_nd < 0 or r.min_nd > r.max_nd:
-        return False
-    for k in range(r.max_nd):
+    for k in range(r.max_nd if r.shape != NULL else 0):
         if r.shape[k] < -1:
             return False
     return True
 
 
-cdef object unsound_error(const PyUSMArrayRequest* r):
-    """Return the error for a request that `is_sound` rejects."""
-    lengths = None if r.shape == NULL else [r.shape[k] for k in range(min(r.max_nd, <int> layout.MAX_NDIM))]
-    return ValueError(
-        f"{words_before(r)}PyUSMArrayRequest: ndtypes is {r.ndtypes}, dtypes {'NULL' if r.dtypes == NULL else 'given'},"
-        f" min_nd {r.min_nd}, max_nd {r.max_nd}, shape {lengths}, flags {r.flags:#x}, where {r.where:#x}, may {r.may:#x};"
-        " accepted: ndtypes entries in dtypes, 0 <= min_nd <= max_nd <= 64, max_nd lengths of -1 or more in shape, and the"
-        " flags defined in arrayhub.h"
-    )
-
-
 # -------------------------------------------------------------------------------------------------------- conditions
 
 
-cdef inline bint same_type(const PyUSMArrayDataType* wanted, const void* has) noexcept nogil:
-    return memcmp(wanted, has, sizeof(PyUSMArrayDataType)) == 0
-
-
-cdef bint accepts_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+cdef inline bint accepts_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     """Return whether the element type is accepted, in either byte order."""
     cdef const dtypes.ElementType* row
     cdef const void* has = &a.dl_dtype_
@@ -233,7 +193,7 @@ cdef bint accepts_type(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
             return False
         has = &row.dlpack
     for k in range(r.ndtypes):
-        if same_type(&r.dtypes[k], has):
+        if memcmp(&r.dtypes[k], has, sizeof(PyUSMArrayDataType)) == 0:
             return True
     return False
 
@@ -254,30 +214,6 @@ cdef inline int where_of(const PyUSMArrayRequest* r) noexcept nogil:
     return r.where if r.where != 0 else <int> USM_ARRAY_ON_HOST
 
 
-cdef inline bint host_is_to_read(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """Return whether a request accepts an array only because the host can read the memory.
-
-    arrayhub must then wait for the producer's work. If the request also accepts the array as USM or CUDA memory, C code waits
-    itself.
-    """
-    return memory_kinds_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST
-
-
-cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """Return whether a quick test shows that an array meets a request. If the result is False, call `misfit`.
-
-    The test recognizes arrays in host memory with the first accepted element type, if the request does not have lengths.
-    """
-    cdef int wanted = r.flags & (WRITEABLE | C_CONTIGUOUS | F_CONTIGUOUS) | ALIGNED | NOTSWAPPED
-    return (
-        a.flags_ & (wanted | PACKED) == wanted and r.shape == NULL and a.device_.device_type == kDLCPU
-        and (r.where == 0 or r.where & <int> USM_ARRAY_ON_HOST)
-        and (r.ndtypes == 0 or same_type(r.dtypes, &a.dl_dtype_))
-        and a.nd_ >= r.min_nd and (r.max_nd <= 0 or a.nd_ <= r.max_nd)
-        and (a.strides_ != NULL or not r.flags & <int> USM_ARRAY_WHOLE_STRIDES)
-    )
-
-
 cdef inline Misfit shape_misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     """Return RANK or LENGTH if the request does not accept the shape, else FITS."""
     cdef int k
@@ -290,14 +226,13 @@ cdef inline Misfit shape_misfit(Descriptor a, const PyUSMArrayRequest* r) noexce
     return FITS
 
 
-cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
+cdef inline Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     """Return the first condition that an array does not meet."""
     cdef int flags = a.flags_
     cdef Misfit shape = shape_misfit(a, r)
     if not flags & NOTSWAPPED and not r.as_is:
         return BYTE_ORDER
-    if r.ndtypes and not (flags & NOTSWAPPED and same_type(r.dtypes, &a.dl_dtype_)) \
-            and not accepts_type(a, r):
+    if r.ndtypes and not accepts_type(a, r):
         return TYPE
     if flags & PACKED and not r.as_is:
         return SHARED_BYTES
@@ -332,13 +267,12 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
     return 0
 
 
-cdef Descriptor copy_to_fit(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    """Make `a` meet a request with the copies that the request allows."""
+cdef Descriptor copy_to_fit(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
+    """Make `a` meet a request with the copies that the request allows. `wrong` is the first misfit."""
     cdef int resolved = 0
-    cdef Misfit wrong = misfit(a, r)
     cdef Descriptor made
-    if wrong == TYPE:
-        functions.refuse_bytes(obj, dtype_of(&r.dtypes[0]))
+    for wanted in accepted_dtypes(r)[:1] if wrong == TYPE else ():
+        functions.refuse_bytes(obj, wanted)
     while wrong != FITS:
         made = None if r.flags & WRITEABLE or resolved >> <int> wrong & 1 else resolve_misfit(a, obj, r, wrong)
         if made is None:
@@ -352,28 +286,50 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
     """Return the NumPy dtype to which the elements are converted, or None if they cannot be converted.
 
     The result is the first accepted dtype to which NumPy casts the source type safely, or else the first of the same or a
-    higher kind (`keeps_kind`). For numbers and lists, only the accepted dtypes that represent all values are considered.
+    higher kind (`keeps_kind`). For numbers and lists, only the accepted dtypes that represent all values are considered. Raise
+    OverflowError if a number is outside the range of every accepted type of its kind.
     """
-    cdef bint values = is_built(a, obj, r)
-    if not values and not r.may & <int> USM_ARRAY_MAY_CAST or a.flags_ & PACKED:
-        return None
+    targets = cast_targets(a, r)
+    if not is_built(a, obj, r):
+        return targets[0] if targets and r.may & <int> USM_ARRAY_MAY_CAST and not a.flags_ & PACKED else None
+    from arrayhub.array.casting import exact, out_of_range
+
+    numbers = exact(numpy_library.with_ndarrays(obj))
+    alike = [wanted for wanted in accepted_dtypes(r) if are_of_kind(numbers, wanted)]
+    fitting = [wanted for wanted in alike if out_of_range(numbers, wanted) is None]
+    if alike and not fitting:
+        number = out_of_range(numbers, alike[0])
+        number = number if type(number) is int else number.item()
+        reason = f"holds {show(number)}, out of the range of {alike[0].name}"
+        raise refuse(RangeRefusal, obj, reason, f"numbers in the range of {accepted_types(r)}")
+    return next(iter([wanted for wanted in targets if wanted in fitting] + fitting), None)
+
+
+cdef list cast_targets(Descriptor a, const PyUSMArrayRequest* r):
+    """Return the accepted dtypes of the same or a higher kind than that of the elements (`keeps_kind`), safe casts first."""
+    from arrayhub.array.casting import keeps_kind
+
     try:
         dtype = get_dtype(a)
-        accepted = [dtype_of(&r.dtypes[k]) for k in range(r.ndtypes)]
-    except TypeError:      # a type that NumPy does not have cannot be converted here
-        return None
-    from arrayhub.array.casting import exact, keeps_kind
+        found = [wanted for wanted in accepted_dtypes(r) if keeps_kind(dtype, wanted)]
+        found = [wanted for wanted in found if numpy.can_cast(dtype, wanted, "safe")] + found
+    except TypeError:      # a type that NumPy does not have
+        found = []
+    return found
 
-    numbers = exact(numpy_library.with_ndarrays(obj)) if values else None
-    if numbers is not None:
-        accepted = [wanted for wanted in accepted if wanted is not None and holds(wanted, numbers)]
-    for wanted in accepted:
-        if wanted is not None and numpy.can_cast(dtype, wanted, "safe"):
-            return wanted
-    for wanted in accepted:
-        if wanted is not None and (numbers is not None or keeps_kind(dtype, wanted)):
-            return wanted
-    return None
+
+cdef list accepted_dtypes(const PyUSMArrayRequest* r):
+    """Return the NumPy dtypes of the accepted types. Types that neither NumPy nor ml_dtypes has are left out."""
+    cdef const dtypes.ElementType* row
+    cdef list found = []
+    for k in range(r.ndtypes):
+        row = row_of(&r.dtypes[k])
+        try:
+            if row != NULL:
+                found.append(dtypes.dtype_of(row))
+        except TypeError:
+            pass
+    return found
 
 
 # ----------------------------------------------------------------------------------------- numbers and lists of numbers
@@ -388,32 +344,8 @@ cdef bint are_of_kind(object numbers, object wanted) except -1:
     """Return whether numbers keep their kind if they are converted to `wanted`. Empty arrays convert to every type."""
     from arrayhub.array.casting import is_of_kind, rank
 
-    if numbers.size == 0 or is_of_kind(numbers, wanted):
-        return True
-    return rank(wanted) == 0 and rank(numbers.dtype) == 1       # C treats 0 and 1 as false and true
-
-
-cdef bint holds(object wanted, object numbers) except -1:
-    from arrayhub.array.casting import out_of_range
-
-    return are_of_kind(numbers, wanted) and out_of_range(numbers, wanted) is None
-
-
-cdef object range_error(object obj, const PyUSMArrayRequest* r):
-    """Return the error for numbers that are outside the range of every accepted type of their kind, or None."""
-    from arrayhub.array.casting import exact, out_of_range
-
-    cdef int k
-    numbers = exact(numpy_library.with_ndarrays(obj))
-    for k in range(r.ndtypes):
-        wanted = dtype_of(&r.dtypes[k])
-        if wanted is not None and are_of_kind(numbers, wanted):
-            number = out_of_range(numbers, wanted)
-            if number is not None:
-                number = number if type(number) is int else number.item()
-                reason = f"holds {show(number)}, out of the range of {name_of_accepted(r, k)}"
-                return refuse(RangeRefusal, obj, reason, f"numbers in the range of {accepted_types(r)}")
-    return None
+    are_bools = rank(wanted) == 0 and rank(numbers.dtype) == 1       # C treats 0 and 1 as false and true
+    return are_bools or numbers.size == 0 or is_of_kind(numbers, wanted)
 
 
 # ------------------------------------------------------------------------------------------------------- making copies
@@ -422,12 +354,6 @@ cdef object range_error(object obj, const PyUSMArrayRequest* r):
 cdef const dtypes.ElementType* row_of(const PyUSMArrayDataType* dtype) noexcept:
     """Return the row of a DLPack data type, or NULL if it is unknown."""
     return dtypes.by_dlpack(dtypes.DLDataType(dtype.code, dtype.bits, dtype.lanes))
-
-
-cdef object dtype_of(const PyUSMArrayDataType* dtype):
-    """Return the NumPy dtype of a DLPack data type, or None if it is unknown. Raise TypeError if no library has a dtype."""
-    cdef const dtypes.ElementType* row = row_of(dtype)
-    return None if row == NULL else dtypes.dtype_of(row)
 
 
 cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
@@ -446,12 +372,13 @@ cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest
         return cast_checked(a, dtype, f"this {name_of_type(type(obj))}")
     if wrong == MEMORY and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & 7:
         device = target_device(r)
-        return transfer.to_device(a, device, stream=stream_for(device, stream))
+        if device.startswith("oneapi") and not sycl.is_queue(stream):
+            stream = None      # the import has already made the stream wait for the array
+        return transfer.to_device(a, device, stream=stream)
     if wrong == BYTE_ORDER and r.may & (<int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_CAST) and host_readable(a):
         return in_same_memory(transfer.native(a), a, r)
     if wrong in (MISALIGNED, STRIDES, LAYOUT) and r.may & <int> USM_ARRAY_MAY_RELAYOUT:
-        fortran = r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS
-        return transfer.copy(a, order="F" if fortran else "C", stream=stream)
+        return transfer.copy(a, order=order_of(r), stream=stream)
     return None
 
 
@@ -467,33 +394,19 @@ cdef str target_device(const PyUSMArrayRequest* r):
 
     This is the host, the device of the caller's queue or stream, the current CUDA device, or the first SYCL device.
     """
+    cdef intptr_t handle = cuda.NO_STREAM
     if where_of(r) & <int> USM_ARRAY_ON_HOST:
         return "cpu"
-    if not where_of(r) & <int> USM_ARRAY_ON_USM:
-        return f"cuda:{cuda.device_of(stream_of(r))}"
-    if r.stream != NULL and sycl.is_queue(<object> r.stream):
-        return str(Device(<object> r.stream))
-    return "oneapi:0"
-
-
-cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
-    """Return the handle of the caller's CUDA stream, or the default stream."""
-    cdef intptr_t handle = cuda.NO_STREAM
-    if r.stream != NULL and <object> r.stream is not None and not sycl.is_queue(<object> r.stream):
-        handle = cuda.checked_handle(<object> r.stream)
-    return cuda.LEGACY_STREAM if handle == cuda.NO_STREAM else handle
-
-
-cdef object stream_for(str device, object stream):
-    """Return `stream` if a copy to `device` can use it, else None. The import has already made `stream` wait for the array."""
-    return None if device.startswith("oneapi") and not sycl.is_queue(stream) else stream
+    stream = None if r.stream == NULL else <object> r.stream
+    is_queue = stream is not None and sycl.is_queue(stream)
+    if where_of(r) & <int> USM_ARRAY_ON_USM:
+        return str(Device(stream)) if is_queue else "oneapi:0"
+    if stream is not None and not is_queue:
+        handle = cuda.checked_handle(stream)
+    return f"cuda:{cuda.device_of(cuda.LEGACY_STREAM if handle == cuda.NO_STREAM else handle)}"
 
 
 # ------------------------------------------------------------------------------------------------------------- messages
-
-
-cdef str words_before(const PyUSMArrayRequest* r):
-    return "" if r.name == NULL else (<bytes> r.name).decode("utf-8", "replace") + ": "
 
 
 cdef object raise_named(const PyUSMArrayRequest* r):
@@ -503,23 +416,12 @@ cdef object raise_named(const PyUSMArrayRequest* r):
     except PASSES_ON:
         raise
     except Exception as error:
-        if r.name == NULL:
-            raise
         raise add_name(r, error) from error.__cause__
 
 
 cdef object add_name(const PyUSMArrayRequest* r, object error):
-    """Return an exception of the same type with the argument's name as a prefix, or `error` itself if that fails."""
-    if r.name != NULL and isinstance(error, (Refusal, InterfaceError)):
-        return name_argument(error, (<bytes> r.name).decode("utf-8", "replace"))
-    if r.name == NULL or len(error.args) != 1 or type(error.args[0]) is not str:
-        return error
-    try:
-        return type(error)(words_before(r) + error.args[0]).with_traceback(error.__traceback__)
-    except PASSES_ON:
-        raise
-    except Exception:
-        return error
+    """Return the same error with the name of the request as a prefix. Errors of producers' own classes are unchanged."""
+    return error if r.name == NULL else name_argument(error, (<bytes> r.name).decode("utf-8", "replace"))
 
 
 cdef object refuse(type form, object obj, str reason, str accepted="", str call=""):
@@ -528,15 +430,13 @@ cdef object refuse(type form, object obj, str reason, str accepted="", str call=
 
 
 cdef str accepted_types(const PyUSMArrayRequest* r):
-    cdef int k
-    return " or ".join([name_of_accepted(r, k) for k in range(r.ndtypes)])
-
-
-cdef str name_of_accepted(const PyUSMArrayRequest* r, int k):
-    cdef const dtypes.ElementType* row = row_of(&r.dtypes[k])
-    if row == NULL:
-        return f"DLPack's ({r.dtypes[k].code}, {r.dtypes[k].bits}, {r.dtypes[k].lanes})"
-    return (<bytes> name_of(row)).decode()
+    cdef const dtypes.ElementType* row
+    cdef list names = []
+    for k in range(r.ndtypes):
+        row = row_of(&r.dtypes[k])
+        code = (r.dtypes[k].code, r.dtypes[k].bits, r.dtypes[k].lanes)
+        names.append(f"DLPack's {code}" if row == NULL else (<bytes> name_of(row, None)).decode())
+    return " or ".join(names)
 
 
 cdef str accepted_ranks(const PyUSMArrayRequest* r):
@@ -548,21 +448,16 @@ cdef str accepted_ranks(const PyUSMArrayRequest* r):
 
 
 cdef str accepted_memory(const PyUSMArrayRequest* r):
-    cdef int where = where_of(r)
     names = {
         <int> USM_ARRAY_ON_HOST: "memory that the host can read",
         <int> USM_ARRAY_ON_USM: "SYCL USM",
         <int> USM_ARRAY_ON_CUDA: "memory that a CUDA kernel can access",
     }
-    return " or ".join([name for bit, name in names.items() if where & bit])
+    return " or ".join([name for bit, name in names.items() if where_of(r) & bit])
 
 
 cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
     """Return the error for a misfit, with the accepted values and a call that makes a suitable array."""
-    if wrong == TYPE and is_built(a, obj, r):
-        error = range_error(obj, r)
-        if error is not None:
-            return error
     call = call_to_fit(a, r)
     if wrong == BYTE_ORDER:
         reason = f"has elements of {name_of_elements(a)}, in the other byte order"
@@ -601,14 +496,14 @@ cdef str order_of(const PyUSMArrayRequest* r):
 
 cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
     """Return the call that makes an array of `x` that meets a request, or "" if no conversion of the elements does."""
-    cdef bint both = r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS
     cdef bint is_cast = r.ndtypes and not accepts_type(a, r)
-    if a.flags_ & PACKED or shape_misfit(a, r) != FITS or both and a.nd_ > 1:
+    if a.flags_ & PACKED or shape_misfit(a, r) != FITS or r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS and a.nd_ > 1:
         return ""
-    if is_cast and (r.flags & WRITEABLE or not is_cast_of_kind(a, r)):      # writes to another type would be lost
+    targets = cast_targets(a, r) if is_cast else []
+    if is_cast and (r.flags & WRITEABLE or not targets):      # writes to another type would be lost
         return ""
     device = "" if memory_kinds_of(a) & where_of(r) else target_device(r)
-    words = f", dtype={accepted_types(r).partition(' or ')[0]!r}" if is_cast else ""
+    words = f", dtype={targets[0].name!r}" if is_cast else ""
     words += f", device={device!r}" if device else ""
     call = f"arrayhub.asarray(x{words})"
     if not words and not a.flags_ & NOTSWAPPED:
@@ -619,22 +514,10 @@ cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
     return call if words or a.flags_ & wanted == wanted and a.strides_ != NULL else f"{call}.copy()"
 
 
-cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
-    """Return whether the elements can be converted to the first accepted type without a change to a lower kind."""
-    try:
-        dtype, wanted = get_dtype(a), dtype_of(&r.dtypes[0])
-    except TypeError:      # a type that NumPy does not have
-        return False
-    from arrayhub.array.casting import keeps_kind
-
-    return wanted is not None and keeps_kind(dtype, wanted)
-
-
 # ---------------------------------------------------------------------------------------------------- requests in Python
 
 cdef enum:
-    MAX_TYPES = 64      # MAX_PATTERN of the parser, inspection/datashape
-    MAX_DIMS = 64
+    MAX_PATTERN = 64      # maximum number of types, and of dimensions, as in inspection/datashape
 
 cdef dict _DEFAULTS = dict(type=None, ndim=None, order=None, writable=False, where="host", may=(), name=None)
 cdef dict _ORDERS = {None: 0, "C": <int> C_CONTIGUOUS, "F": <int> F_CONTIGUOUS}
@@ -700,18 +583,18 @@ cdef class Request:
     """
 
     cdef PyUSMArrayRequest r
-    cdef PyUSMArrayDataType dtypes[MAX_TYPES]
-    cdef Py_ssize_t lengths_[MAX_DIMS]
+    cdef PyUSMArrayDataType dtypes[MAX_PATTERN]
+    cdef Py_ssize_t lengths_[MAX_PATTERN]
     cdef bytes name_
-    cdef object pattern         # None if the struct expresses the type completely
-    cdef object parsed          # a Pattern, or None
+    cdef object pattern         # a Pattern, or None
+    cdef bint has_more          # whether the struct does not express the pattern completely
     cdef dict arguments
 
     def __cinit__(self, type=None, *, ndim=None, order=None, writable=False, where="host", may=(), name=None):
         self.r.struct_size = sizeof(PyUSMArrayRequest)
         self.r.flags = option("order", order, _ORDERS) | (<int> WRITEABLE if writable else 0)
-        self.r.where = options("where", where, _PLACES)
-        self.r.may = options("may", may, _COPIES)
+        self.r.where = option("where", where, _PLACES)
+        self.r.may = option("may", may, _COPIES)
         if self.r.where == 0:
             raise ValueError(f"Request: where is {show(where)}; accepted: {', '.join(_PLACES)}")
         if name is not None:
@@ -730,39 +613,37 @@ cdef class Request:
             raise TypeError(f"Request: type is {show(text)}; accepted: a str such as 'n * 3 * float32'")
         from arrayhub.inspection.datashape import TYPENUMS, parse_pattern      # `import arrayhub` does not need the parser
 
-        self.parsed = parsed = parse_pattern(text)
-        for k, number in enumerate(parsed.elements):
+        self.pattern = pattern = parse_pattern(text)
+        for k, number in enumerate(pattern.elements):
             row = dtypes.by_typenum(TYPENUMS[number])
             if row.dlpack.code == dtypes.NO_DLPACK:
                 raise ValueError(f"Request: type is {show(text)}, and DLPack does not define {show(str(number))}; accepted:"
                                  " numbers, such as float32")
             self.dtypes[k] = (<const PyUSMArrayDataType*> &row.dlpack)[0]
         self.r.dtypes = self.dtypes
-        self.r.ndtypes = len(parsed.elements)
-        if parsed.leading:
-            self.r.min_nd = len(parsed.lengths)
-            self.pattern = parsed if parsed.lengths else None
-        elif parsed.lengths:
-            self.r.min_nd = self.r.max_nd = len(parsed.lengths)
-            for k, length in enumerate(parsed.lengths):
+        self.r.ndtypes = len(pattern.elements)
+        self.r.min_nd = len(pattern.lengths)
+        if pattern.leading:
+            self.has_more = self.r.min_nd > 0
+        elif pattern.lengths:
+            self.r.max_nd = self.r.min_nd
+            for k, length in enumerate(pattern.lengths):
                 self.lengths_[k] = length if isinstance(length, int) else -1
             self.r.shape = self.lengths_
-            letters = [length for length in parsed.lengths if isinstance(length, str)]
-            self.pattern = parsed if len(set(letters)) < len(letters) else None
+            letters = [length for length in pattern.lengths if isinstance(length, str)]
+            self.has_more = len(set(letters)) < len(letters)
         return 0
 
     cdef int set_ndim(self, object ndim) except -1:
         least, most = ndim if isinstance(ndim, tuple) and len(ndim) == 2 else (ndim, ndim)
-        if not (isinstance(least, int) and isinstance(most, int) and 0 <= least <= most <= MAX_DIMS):
-            raise ValueError(f"Request: ndim is {show(ndim)}; accepted: 0 to {MAX_DIMS}, or a tuple of the minimum and the"
+        if not (isinstance(least, int) and isinstance(most, int) and 0 <= least <= most <= MAX_PATTERN):
+            raise ValueError(f"Request: ndim is {show(ndim)}; accepted: 0 to {MAX_PATTERN}, or a tuple of the minimum and the"
                              " maximum")
-        if self.parsed is not None and (self.r.shape != NULL or self.parsed.leading):
-            if least < self.r.min_nd or self.r.shape != NULL and most > self.r.max_nd:
-                raise ValueError(f"Request: ndim is {show(ndim)}; accepted: {self.r.min_nd}"
-                                 f"{' or more' if self.parsed.leading else ''}, as the type requires")
+        if least < self.r.min_nd or self.r.shape != NULL and most > self.r.max_nd:
+            raise ValueError(f"Request: ndim is {show(ndim)}; accepted: {accepted_ranks(&self.r)}, as the type requires")
         if self.r.shape != NULL:
             return 0
-        self.r.min_nd, self.r.max_nd = least, most if most < MAX_DIMS else 0
+        self.r.min_nd, self.r.max_nd = least, most if most < MAX_PATTERN else 0
         if most == 0:      # 0 as the greatest number of dimensions means no limit, unless lengths are given
             self.r.shape = self.lengths_
         return 0
@@ -810,9 +691,12 @@ cdef class Request:
             prefix = checked_name(name)
             r.name = <const char*> prefix
         cdef Descriptor a = request(obj, &r)
-        if self.pattern is not None and not has_lengths(a, self.pattern):
+        if not self.fits_pattern(a):
             raise add_name(&r, refuse(ValueRefusal, obj, f"has shape {shape_tuple(a)}", str(self.pattern)))
         return a
+
+    cdef bint fits_pattern(self, Descriptor a) except -1:
+        return not self.has_more or named_lengths(self.pattern, shape_tuple(a)) is not None
 
     def matches(self, obj, /):
         """Return whether an object meets the request without a copy. The result is False if it is not an array.
@@ -822,8 +706,15 @@ cdef class Request:
         >>> Request("float64", order="C").matches(np.zeros((2, 3)).T)
         False
         """
-        cdef Descriptor a = import_view(obj)
-        return bool(a is not None and match(a, &self.r) and (self.pattern is None or has_lengths(a, self.pattern)))
+        cdef Descriptor a = None
+        try:
+            a = import_array(obj, None)
+        except PASSES_ON:
+            raise
+        except Exception as error:
+            if isinstance(error, PASSES_ON):      # a MemoryError, which replaces the error if the traceback cannot be allocated
+                raise
+        return a is not None and not import_copied(a, obj) and misfit(a, &self.r) == FITS and self.fits_pattern(a)
 
     def explain(self, obj, /):
         """Return the error message of `asarray` for an object, or ``""`` if it succeeds.
@@ -855,11 +746,7 @@ cdef class Request:
         >>> points.lengths(points.asarray(np.zeros((4, 3))))
         {'n': 4}
         """
-        if self.parsed is None:
-            return {}
-        shape = array.shape[len(array.shape) - len(self.parsed.lengths):]
-        pairs = zip(self.parsed.lengths, shape, strict=True)
-        return {letter: length for letter, length in pairs if isinstance(letter, str)}
+        return {} if self.pattern is None else named_lengths(self.pattern, array.shape)
 
     def __repr__(self):
         given = {key: value for key, value in self.arguments.items() if value != _DEFAULTS[key]}
@@ -878,39 +765,32 @@ cdef class Request:
         """Return the pydantic schema for ``Annotated[source, Request(...)]``."""
         from arrayhub.capi.pydantic_schema import schema_of
 
-        return schema_of(self, source, self.parsed)
+        return schema_of(self, source, self.pattern)
 
 
-cdef bint has_lengths(Descriptor a, object pattern) except -1:
-    """Return whether the last dimensions match a pattern.
+cdef dict named_lengths(object pattern, tuple shape):
+    """Return the length that each name in a pattern denotes, or None if the last dimensions do not match the pattern.
 
     Dimensions with the same name in the pattern must have the same length.
     """
-    cdef Py_ssize_t k, first = a.nd_ - len(pattern.lengths)
-    named = {}
-    if first < 0:
-        return False
-    for k, length in enumerate(pattern.lengths):
-        if isinstance(length, str):
-            length = named.setdefault(length, a.shape_[first + k])
-        if length is not None and length != a.shape_[first + k]:
-            return False
-    return True
+    cdef dict named = {}
+    cdef Py_ssize_t first = len(shape) - len(pattern.lengths)
+    for wanted, length in zip(pattern.lengths, shape[max(first, 0):]):
+        if isinstance(wanted, str):
+            wanted = named.setdefault(wanted, length)
+        if wanted is not None and wanted != length:
+            return None
+    return named if first >= 0 else None
 
 
 cdef int option(str argument, object given, dict accepted) except -1:
-    try:
-        return accepted[given]
-    except (KeyError, TypeError):
-        names = ", ".join([repr(key) for key in accepted])
-        raise ValueError(f"Request: {argument} is {show(given)}; accepted: {names}") from None
-
-
-cdef int options(str argument, object given, dict accepted) except -1:
     """Return the combined bits of one or more names."""
     cdef int bits = 0
-    for word in (given,) if isinstance(given, str) else given if isinstance(given, (tuple, list, set, frozenset)) else (None,):
-        bits |= option(argument, word, accepted)
+    try:
+        for word in given if isinstance(given, (tuple, list, set, frozenset)) else (given,):
+            bits |= <int> accepted[word]
+    except (KeyError, TypeError):
+        raise ValueError(f"Request: {argument} is {show(given)}; accepted: {', '.join(map(repr, accepted))}") from None
     return bits
 
 

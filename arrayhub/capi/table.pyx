@@ -6,9 +6,9 @@ file.
 
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
+from libc.string cimport memcpy, memset
 
 from arrayhub._core cimport dtypes, layout
-from arrayhub._core.cpython.atomics cimport found
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub._core.descriptor cimport (
     CONSTRUCTED,
@@ -65,24 +65,25 @@ cdef extern from *:
         object (*like)(object obj, object model, int may_copy)
 
 
-cdef extern from *:
+cdef enum:
+    MOST_STRUCT = 4096      # bytes; every later version of a struct must be smaller
+
+
+cdef bint resized(const void* theirs, Py_ssize_t size, void* ours, Py_ssize_t wanted) noexcept nogil:
+    """Copy a caller's struct to a struct of the size that this version defines. Members that the caller lacks become zero.
+
+    Return False if the caller's size is invalid, or if members that this version does not define are not zero.
     """
-    #include <string.h>
-    #define ARRAYHUB_MOST_STRUCT 4096      /* bytes; every later version of a struct must be smaller */
-    /* Copy a caller's struct to a struct of the size that this version defines. Members that the caller's struct lacks
-       become zero. Return 0 if its size is invalid, or if members that this version does not define are not zero. */
-    static CYTHON_UNUSED inline int arrayhub_resized(const void *theirs, Py_ssize_t size, void *ours, Py_ssize_t wanted) {
-        Py_ssize_t k;
-        if (size < (Py_ssize_t)sizeof(Py_ssize_t) || size > ARRAYHUB_MOST_STRUCT) return 0;
-        for (k = wanted; k < size; ++k)
-            if (((const char *)theirs)[k] != 0) return 0;
-        memset(ours, 0, (size_t)wanted);
-        memcpy(ours, theirs, (size_t)(size < wanted ? size : wanted));
-        return 1;
-    }
-    """
-    const Py_ssize_t MOST_STRUCT "ARRAYHUB_MOST_STRUCT"
-    bint resized "arrayhub_resized"(const void* theirs, Py_ssize_t size, void* ours, Py_ssize_t wanted) noexcept nogil
+    cdef Py_ssize_t k
+    if size < <Py_ssize_t> sizeof(Py_ssize_t) or size > MOST_STRUCT:
+        return False
+    for k in range(wanted, size):
+        if (<const char*> theirs)[k] != 0:
+            return False
+    memset(ours, 0, wanted)
+    memcpy(ours, theirs, min(size, wanted))
+    return True
+
 
 include "request.pxi"
 
@@ -127,6 +128,10 @@ cdef object make(const PyUSMArraySpec* raw):
         if not resized(raw, raw.struct_size, &storage, sizeof(PyUSMArraySpec)):
             raise size_error("PyUSMArraySpec", raw.struct_size, sizeof(PyUSMArraySpec))
         raw = &storage
+    if raw.nd < 0 or raw.nd > layout.MAX_NDIM:
+        raise interface_error(NAME, "nd", raw.nd, f"0 to {layout.MAX_NDIM}")
+    if raw.nd > 0 and raw.shape == NULL:
+        raise interface_error(NAME, "shape", None, f"{raw.nd} lengths")
     if raw.model != NULL:
         return new_like(raw)
     if (raw.owner == NULL) == (raw.release == NULL):
@@ -135,10 +140,9 @@ cdef object make(const PyUSMArraySpec* raw):
             " For memory that lives as long as the process, use None as the owner"
         )
     cdef Descriptor a = new_described(raw)
-    if raw.device.device_type != kDLCPU and (raw.device.device_type != 0 or raw.queue != NULL or raw.queue_ref != NULL):
-        put_on_device(a, raw)
-    elif raw.stream != NULL or raw.device.device_id != 0 or raw.queue != NULL or raw.queue_ref != NULL:
-        refuse_as_host(raw)
+    if raw.device.device_type not in (0, kDLCPU) or raw.device.device_id != 0 \
+            or raw.queue != NULL or raw.queue_ref != NULL or raw.stream != NULL:
+        set_device(a, raw)
     if raw.owner != NULL:
         a.base_ = <object> raw.owner
         return a
@@ -163,31 +167,23 @@ cdef object new_like(const PyUSMArraySpec* spec):
             raise interface_error(NAME, name, "given", "zero with a model, which determines the memory")
     if spec.access != 0 and spec.access != WRITEABLE:
         raise interface_error(NAME, "access", spec.access, "USM_ARRAY_WRITEABLE or 0 with a model: new memory is writable")
-    check_shape(spec)
-    shape = tuple([spec.shape[k] for k in range(spec.nd)])
     from arrayhub.storage.allocation import empty
 
-    return empty(shape, dtypes.dtype_of(type_of(spec)), like=<object> spec.model)
-
-
-cdef int check_shape(const PyUSMArraySpec* spec) except -1:
-    if spec.nd < 0 or spec.nd > layout.MAX_NDIM:
-        raise interface_error(NAME, "nd", spec.nd, f"0 to {layout.MAX_NDIM}")
-    if spec.nd > 0 and spec.shape == NULL:
-        raise interface_error(NAME, "shape", None, f"{spec.nd} lengths")
-    return 0
+    return empty(tuple([spec.shape[k] for k in range(spec.nd)]), dtypes.dtype_of(type_of(spec)), like=<object> spec.model)
 
 
 cdef Descriptor new_described(const PyUSMArraySpec* spec):
     """Return a validated host array with the layout, type and access of a spec."""
     cdef int k, nd = spec.nd
-    check_shape(spec)
     cdef Descriptor a = new_array(nd)
     a.protocol_ = CONSTRUCTED
     a.device_ = DLDevice(kDLCPU, 0)
     a.data_ = <char*> spec.data
     set_type(a, type_of(spec))
-    set_access(a, spec.access & ~<int> PACKED)
+    if spec.access & ~<int> PACKED not in (WRITEABLE, IMMUTABLE, 0):
+        raise interface_error(NAME, "access", spec.access & ~<int> PACKED, "USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or"
+                              " USM_ARRAY_IMMUTABLE, with or without USM_ARRAY_PACKED")
+    a.flags_ |= spec.access & ~<int> PACKED
     for k in range(nd):       # not memcpy, which compilers turn into a string instruction with a high startup cost
         a.shape_[k] = spec.shape[k]
     if spec.access & PACKED:
@@ -218,14 +214,6 @@ cdef object shape_error(Descriptor a):
     return interface_error(NAME, "shape", [a.shape_[k] for k in range(a.nd_)], "lengths with less than 2**63 bytes in total")
 
 
-cdef int set_access(Descriptor a, int access) except -1:
-    if access != WRITEABLE and access != IMMUTABLE and access != 0:
-        raise interface_error(NAME, "access", access, "USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE,"
-                              " with or without USM_ARRAY_PACKED")
-    a.flags_ |= access
-    return 0
-
-
 cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
     """Return the row of a spec's element type, which `dtype` or, if it is not set, `typenum` determines."""
     cdef const dtypes.ElementType* row
@@ -237,40 +225,32 @@ cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
         if row == NULL or row.itemsize == 0 or row.kind in (c"M", c"m"):
             raise interface_error(NAME, "typenum", spec.typenum, "the number of a numeric type of fixed size")
         return row
-    row = dtypes.by_dlpack(dtypes.DLDataType(spec.dtype.code, spec.dtype.bits, spec.dtype.lanes))
+    row = row_of(&spec.dtype)
     if row == NULL:
         raise interface_error(NAME, "dtype", (spec.dtype.code, spec.dtype.bits, spec.dtype.lanes),
                               "DLPack's (code, bits, lanes) of an element type, such as USM_ARRAY_FLOAT64")
     return row
 
 
-cdef int refuse_as_host(const PyUSMArraySpec* spec) except -1:
-    """Raise an error for a stream, a queue or a device number, which do not apply to host memory."""
-    if spec.stream != NULL:
-        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for host memory")
-    accepted = f"device (1, 0) or (0, 0) for host memory, device type {<int> kDLOneAPI} or 0 with a queue"
-    raise interface_error(NAME, "device", (spec.device.device_type, spec.device.device_id), accepted)
-
-
-cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
+cdef int set_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
     """Set the device of an array. Validate the device if a driver or runtime can identify the pointer."""
-    cdef int kind = spec.device.device_type
-    if kind == kDLOneAPI or kind == 0:
+    cdef int kind = spec.device.device_type, ordinal = spec.device.device_id
+    cdef bint has_queue = spec.queue != NULL or spec.queue_ref != NULL
+    if kind == 0:
+        kind = kDLOneAPI if has_queue else kDLCPU
+    cdef bint is_cuda = kind in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged)
+    if spec.stream != NULL and not is_cuda:
+        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL unless the memory is CUDA memory")
+    if kind == kDLOneAPI:
         return put_on_sycl(a, spec)
-    if kind not in TYPE_NAMES or spec.device.device_id < 0:
-        raise interface_error(NAME, "device", (kind, spec.device.device_id),
-                              f"a device type of {sorted(TYPE_NAMES)} and an ordinal of 0 or more")
-    if spec.queue != NULL or spec.queue_ref != NULL:
-        raise interface_error(NAME, "device", (kind, spec.device.device_id), f"{<int> kDLOneAPI} with a queue")
-    if kind in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
-        a.device_ = DLDevice(kind, spec.device.device_id)
+    if has_queue or kind not in TYPE_NAMES or ordinal < 0 or kind == kDLCPU and ordinal != 0:
+        raise interface_error(NAME, "device", (spec.device.device_type, ordinal), "(1, 0) or (0, 0) for host memory,"
+                              f" {<int> kDLOneAPI} with a queue, or a type of {sorted(TYPE_NAMES)} and an ordinal")
+    a.device_ = DLDevice(kind, ordinal)
+    if is_cuda:
         cuda.locate(a)      # without a driver or elements, the device of the spec is not checked
         cuda.check_handle(<intptr_t> spec.stream)
         a.stream_ = spec.stream
-        return 0
-    if spec.stream != NULL:
-        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL unless the memory is CUDA memory")
-    a.device_ = DLDevice(kind, spec.device.device_id)
     return 0
 
 
@@ -279,8 +259,6 @@ cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
     cdef Py_ssize_t low, high
     cdef int usm_type
     cdef bint one_allocation
-    if spec.stream != NULL:
-        raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for SYCL memory, which uses `queue`")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise interface_error(NAME, "typenum", a.typenum_, "an element type that SYCL supports")
     extent(a, &low, &high)
@@ -370,41 +348,33 @@ cdef int describe_type(const dtypes.ElementType* row, PyUSMArrayElement* out, ob
     cdef Py_ssize_t size = out.struct_size
     if size < <Py_ssize_t> sizeof(Py_ssize_t) or size > MOST_STRUCT:
         raise size_error("PyUSMArrayElement", size, sizeof(PyUSMArrayElement))
-    fill(out, 0, size)
+    memset(out, 0, size)
     info.struct_size = size
-    info.name = name_of(row)
+    info.name = name_of(row, None)
     info.dtype = (<const PyUSMArrayDataType*> &row.dlpack)[0]
     info.typenum = row.typenum
     info.itemsize = row.itemsize
     info.alignment = row.alignment
     if dtype is not None and row.typestr == NULL and row.kind != c"E":
-        info.name = interned_name(dtype.name)
+        info.name = name_of(row, dtype)
         info.itemsize = dtype.itemsize
         info.alignment = dtype.alignment
-    copy_first(out, &info, min(size, <Py_ssize_t> sizeof(info)))
+    memcpy(out, &info, min(size, <Py_ssize_t> sizeof(info)))
     return 0
 
 
-cdef extern from "string.h":
-    void* fill "memset"(void* to, int byte, size_t nbytes)
-    void* copy_first "memcpy"(void* to, const void* source, size_t nbytes)
+cdef dict _names = {}      # C code has pointers to these bytes objects, so entries are never removed
 
 
-cdef dict _names = {}           # names of types, keyed by type number
-cdef dict _interned_names = {}      # C code has pointers to these bytes objects, so entries are never removed
+cdef const char* name_of(const dtypes.ElementType* row, object dtype) except NULL:
+    """Return the name of a type in NumPy, ml_dtypes or arrayhub. The pointer is valid until the process ends.
 
-
-cdef const char* name_of(const dtypes.ElementType* row) except NULL:
-    """Return the name of a type in NumPy, ml_dtypes or arrayhub. The pointer is valid until the process ends."""
-    name = found(_names, row.typenum)
-    if name is None:
-        name = row.name.decode() if row.kind == c"E" or row.itemsize == 0 else dtypes.dtype_of(row).name
-        _names[row.typenum] = name
-    return interned_name(name)
-
-
-cdef const char* interned_name(str name) except NULL:
-    return _interned_names.get(name) or _interned_names.setdefault(name, name.encode())
+    `dtype` is None, or a NumPy dtype with a length, a unit or fields.
+    """
+    if dtype is None and (row.kind == c"E" or row.itemsize == 0):
+        return row.name
+    name = (dtypes.dtype_of(row) if dtype is None else dtype).name
+    return _names.get(name) or _names.setdefault(name, name.encode())
 
 
 cdef int type_of_number(int typenum, PyUSMArrayElement* out) except -1:
@@ -415,7 +385,7 @@ cdef int type_of_number(int typenum, PyUSMArrayElement* out) except -1:
 
 
 cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except -1:
-    cdef const dtypes.ElementType* row = dtypes.by_dlpack(dtypes.DLDataType(dtype.code, dtype.bits, dtype.lanes))
+    cdef const dtypes.ElementType* row = row_of(&dtype)
     if row == NULL:
         raise interface_error("PyUSMArray_TypeOfDLPack", "dtype", (dtype.code, dtype.bits, dtype.lanes),
                               "DLPack's (code, bits, lanes) of an element type")
@@ -423,24 +393,21 @@ cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except
 
 
 cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
-    cdef const dtypes.ElementType* row
+    cdef const dtypes.ElementType* row = NULL
     check_given(<PyObject*> dtype, "PyUSMArray_TypeOfObject")
-    if dtype is None:      # numpy.dtype(None) is float64, which the caller did not request
-        raise TypeError("PyUSMArray_TypeOfObject: dtype is None; accepted: a string, a NumPy dtype or type, a torch.dtype")
     name = str(dtype).partition(".")[2] if type(dtype).__module__ == "torch" else dtype
-    row = dtypes.by_own_name(str(name)) if isinstance(name, str) else NULL
-    if row != NULL:
-        return describe_type(row, out)
-    try:
-        wanted = requested_dtype(name)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"PyUSMArray_TypeOfObject: {show(dtype)} is not an element type; accepted: a string such as 'float32', a NumPy"
-            " dtype or type, a torch.dtype"
-        ) from error
-    row = dtypes.by_dtype(wanted)
-    if row == NULL or not dtypes.is_native(wanted):
-        raise TypeError(f"PyUSMArray_TypeOfObject: {wanted!r} is not an element type of arrayhub in native byte order")
+    wanted = cause = None
+    if isinstance(name, str):
+        row = dtypes.by_own_name(str(name))
+    if row == NULL and dtype is not None:      # numpy.dtype(None) is float64, which the caller did not request
+        try:
+            wanted = requested_dtype(name)
+            row = dtypes.by_dtype(wanted) if dtypes.is_native(wanted) else NULL
+        except (TypeError, ValueError) as error:
+            cause = error
+    if row == NULL:
+        raise TypeError(f"PyUSMArray_TypeOfObject: {show(dtype)} is not an element type in native byte order; accepted: a"
+                        " string such as 'float32', a NumPy dtype or type, a torch.dtype") from cause
     return describe_type(row, out, wanted)
 
 

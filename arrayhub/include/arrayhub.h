@@ -44,8 +44,10 @@ extern "C" {
 /* Since C++17, each shared library has one hidden copy of the inline functions and of the pointer that they use. In C and
    older C++, each source file has its own copy. */
 #if defined(__cplusplus) && __cplusplus >= 201703L
-#define ARRAYHUB_INLINE inline __attribute__((visibility("hidden")))
+#define ARRAYHUB_SHARED inline __attribute__((visibility("hidden")))
+#define ARRAYHUB_INLINE ARRAYHUB_SHARED
 #else
+#define ARRAYHUB_SHARED static
 #define ARRAYHUB_INLINE static inline
 #endif
 
@@ -127,7 +129,6 @@ typedef struct PyUSMArrayFields {
 #else
 #define USM_ARRAY_VALUE (PyUSMArrayDataType)
 #endif
-#define USM_ARRAY_TYPE(code, bits) USM_ARRAY_VALUE{code, bits, 1}
 #define USM_ARRAY_BOOL_INIT          {6, 8, 1}
 #define USM_ARRAY_INT8_INIT          {0, 8, 1}
 #define USM_ARRAY_INT16_INIT         {0, 16, 1}
@@ -267,24 +268,13 @@ typedef struct PyUSMArrayAPI {
 
 /* The table of functions: one pointer for each source file, or for each shared library since C++17. import_arrayhub() sets
    the pointer, and the functions below call import_arrayhub(). */
-#if defined(__cplusplus) && __cplusplus >= 201703L
-ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_api = NULL;
-#else
-static const PyUSMArrayAPI *arrayhub_api = NULL;
-#endif
+ARRAYHUB_SHARED const PyUSMArrayAPI *arrayhub_api = NULL;
 
 #ifdef ARRAYHUB_STANDALONE /* import host arrays without the package: arrayhub/standalone.hpp, which arrayhub.hpp includes */
 #if !defined(__cplusplus) || __cplusplus < 201703L
 #error "ARRAYHUB_STANDALONE needs C++17 and arrayhub.hpp"
-#else
-} /* extern "C" */
-namespace arrayhub __attribute__((visibility("hidden"))) {
-namespace standalone {
-inline const PyUSMArrayAPI *table() noexcept;
-}
-} // namespace arrayhub
-extern "C" {
 #endif
+ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_standalone_api(void);
 #endif
 
 /* Import arrayhub and check that its C interface has at least the targeted version. Return 0, or -1 with an ImportError set.
@@ -295,7 +285,7 @@ ARRAYHUB_INLINE int import_arrayhub(void) {
     /* PyCapsule_Import imports only the first component of the name and gets the others as attributes, which exist after
        that import. */
 #ifdef ARRAYHUB_STANDALONE
-    api = arrayhub::standalone::table(); /* NULL if the package is installed */
+    api = arrayhub_standalone_api(); /* NULL if the package is installed */
     if (api == NULL && PyErr_Occurred()) return -1;
     if (api == NULL)
 #endif

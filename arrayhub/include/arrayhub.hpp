@@ -22,30 +22,23 @@
 #error "arrayhub.hpp needs ARRAYHUB_TARGET_VERSION 2 or more"
 #endif
 
-#include <array>
 #include <atomic>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <initializer_list>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <time.h>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
-#if __has_include(<version>)
-#include <version>
-#endif
-#ifdef __cpp_lib_span
-#include <span>
+#if __has_include(<span>)
+#include <span> // defines __cpp_lib_span since C++20
 #endif
 
 // Libraries in one process may be compiled with different versions of this header, so its symbols are hidden.
@@ -65,7 +58,7 @@ struct python_end {
     std::atomic<bool> watched{false};
     std::atomic<bool> near{false};
     std::atomic<bool> untaken{false}; // an object was copied without a new reference, so references are no longer dropped
-    std::atomic<int> inside{0};       // threads that request the GIL, or hold it through with_gil
+    std::atomic<int> inside{0};       // threads that request the GIL, or hold it through call_with_gil
 };
 inline python_end the_end;
 
@@ -80,28 +73,6 @@ inline PyObject *python_ends(PyObject *, PyObject *) noexcept {
     return Py_BuildValue("");
 }
 
-// Acquire the GIL, whether or not this thread already holds it. If Python's shutdown has begun, the GIL is not acquired, and
-// the object converts to false.
-class with_gil {
-    bool entered_ = false;
-    PyGILState_STATE state_{};
-
-  public:
-    with_gil() noexcept {
-        ++the_end.inside;
-        if (the_end.near || !Py_IsInitialized()) return;
-        state_ = PyGILState_Ensure();
-        entered_ = true;
-    }
-    with_gil(const with_gil &) = delete;
-    with_gil &operator=(const with_gil &) = delete;
-    ~with_gil() {
-        if (entered_) PyGILState_Release(state_);
-        --the_end.inside;
-    }
-    explicit operator bool() const noexcept { return entered_; }
-};
-
 // Return whether this thread is known to hold the GIL. This test is cheaper than acquiring the GIL. PyGILState_Check is not
 // used, because it returns 1 for every thread once a subinterpreter exists.
 inline bool has_gil() noexcept {
@@ -115,30 +86,54 @@ inline bool has_gil() noexcept {
 #endif
 }
 
-inline bool is_finalizing() noexcept {
-#if defined(Py_LIMITED_API)
-    return false;
-#elif PY_VERSION_HEX >= 0x030D0000
-    return Py_IsFinalizing() != 0;
-#else
-    return _Py_IsFinalizing() != 0;
-#endif
+// Call `f` with the GIL held. Return false without a call if this thread does not hold the GIL and Python's shutdown has begun.
+template <class F> bool call_with_gil(F &&f) noexcept {
+    if (has_gil()) return f(), true;
+    ++the_end.inside;
+    const bool enters = !the_end.near && Py_IsInitialized();
+    if (enters) {
+        const PyGILState_STATE state = PyGILState_Ensure();
+        f();
+        PyGILState_Release(state);
+    }
+    --the_end.inside;
+    return enters;
 }
 
-// Register the hook in the main interpreter only: the end of a subinterpreter does not terminate threads.
+inline void take_reference(PyObject *p) noexcept {
+    if (p != nullptr && !call_with_gil([p] { Py_INCREF(p); })) the_end.untaken = true;
+}
+
+inline void drop_reference(PyObject *p) noexcept {
+    if (p != nullptr && !the_end.untaken.load(std::memory_order_relaxed)) call_with_gil([p] { Py_DECREF(p); });
+}
+
+// Takes the current exception, which `restore` sets again. Without `restore`, the exception is dropped.
+struct held_exception {
+    PyObject *type, *value, *traceback;
+    held_exception() noexcept { PyErr_Fetch(&type, &value, &traceback); }
+    held_exception(const held_exception &) = delete;
+    held_exception &operator=(const held_exception &) = delete;
+    ~held_exception() {
+        drop_reference(type);
+        drop_reference(value);
+        drop_reference(traceback);
+    }
+    void restore() noexcept {
+        PyErr_Restore(std::exchange(type, nullptr), std::exchange(value, nullptr), std::exchange(traceback, nullptr));
+    }
+};
+
+// Register the hook in the main interpreter only: the end of a subinterpreter does not terminate threads. If
+// finalization has already begun, call_with_gil detects it.
 __attribute__((noinline, cold)) inline void start_watching() noexcept {
 #ifndef Py_LIMITED_API
     if (!has_gil()) return;
 #endif
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) return;
-    if (the_end.watched.exchange(true)) return;
-    if (is_finalizing()) {
-        the_end.near = true;
-        return;
-    }
+    if (the_end.watched.exchange(true) || !Py_IsInitialized()) return;
     static PyMethodDef hook = {"python_ends", python_ends, METH_NOARGS, nullptr};
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    held_exception pending;
     PyObject *function = PyCFunction_New(&hook, nullptr);
     PyObject *module = function == nullptr ? nullptr : PyImport_ImportModule("atexit");
     PyObject *done = module == nullptr ? nullptr : PyObject_CallMethod(module, "register", "O", function);
@@ -146,32 +141,12 @@ __attribute__((noinline, cold)) inline void start_watching() noexcept {
     Py_XDECREF(done);
     Py_XDECREF(module);
     Py_XDECREF(function);
-    PyErr_Restore(type, value, traceback);
+    pending.restore();
 }
 
 // Call this function with the GIL held, before taking a reference that may be dropped without the GIL.
 inline void watch() noexcept {
     if (!the_end.watched.load(std::memory_order_relaxed)) start_watching();
-}
-
-inline void take_reference(PyObject *p) noexcept {
-    if (p == nullptr) return;
-    if (has_gil()) {
-        Py_INCREF(p);
-    } else if (with_gil gil; gil) {
-        Py_INCREF(p);
-    } else {
-        the_end.untaken = true;
-    }
-}
-
-inline void drop_reference(PyObject *p) noexcept {
-    if (p == nullptr || the_end.untaken.load(std::memory_order_relaxed)) return;
-    if (has_gil()) {
-        Py_DECREF(p);
-    } else if (with_gil gil; gil) {
-        Py_DECREF(p);
-    }
 }
 
 } // namespace detail
@@ -180,14 +155,8 @@ inline void drop_reference(PyObject *p) noexcept {
 
 // A Python exception as a C++ exception. A function that C code calls must catch it, call restore(), and return NULL.
 class python_error : public std::exception {
-    struct state {
-        PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    struct state : detail::held_exception {
         std::string words;
-        ~state() {
-            detail::drop_reference(type);
-            detail::drop_reference(value);
-            detail::drop_reference(traceback);
-        }
     };
     std::shared_ptr<state> state_ = std::make_shared<state>();
 
@@ -196,21 +165,16 @@ class python_error : public std::exception {
     python_error() {
         state &s = *state_;
         detail::watch();
-        PyErr_Fetch(&s.type, &s.value, &s.traceback);
         PyErr_NormalizeException(&s.type, &s.value, &s.traceback);
         if (PyObject *text = s.value == nullptr ? nullptr : PyObject_Str(s.value)) {
-            if (PyObject *bytes = PyUnicode_AsUTF8String(text)) {
-                if (const char *words = PyBytes_AsString(bytes)) s.words = words;
-                Py_DECREF(bytes);
-            }
+            if (const char *words = PyUnicode_AsUTF8AndSize(text, nullptr)) s.words = words;
             Py_DECREF(text);
         }
         PyErr_Clear();
     }
     // Set the Python exception again. Call this function once: further calls set a SystemError.
     void restore() noexcept {
-        state &s = *state_;
-        PyErr_Restore(std::exchange(s.type, nullptr), std::exchange(s.value, nullptr), std::exchange(s.traceback, nullptr));
+        state_->restore();
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "arrayhub::python_error: restored twice");
     }
     const char *what() const noexcept override { return state_->words.c_str(); }
@@ -220,6 +184,15 @@ namespace detail {
 inline PyObject *checked(PyObject *p) {
     if (p == nullptr) throw python_error();
     return p;
+}
+
+// Set the Python exception of a python_error. Other exceptions propagate, to other translators of pybind11 or nanobind.
+inline void translate(const std::exception_ptr &thrown) {
+    try {
+        if (thrown) std::rethrow_exception(thrown);
+    } catch (python_error &error) {
+        error.restore();
+    }
 }
 } // namespace detail
 
@@ -241,6 +214,11 @@ class object {
         detail::take_reference(p);
         return steal(p);
     }
+    // Python's name of the type, for signatures of functions in pybind11 and nanobind.
+    static constexpr char hint[] = "object";
+    // Import an argument of such a function. Return a new reference, or NULL with an exception set.
+    static PyObject *try_request(PyObject *obj, bool) noexcept { return borrow(obj).release(); }
+
     object(const object &other) noexcept : p_(other.p_) { detail::take_reference(p_); }
     object(object &&other) noexcept : p_(std::exchange(other.p_, nullptr)) {}
     object &operator=(object other) noexcept {
@@ -260,23 +238,21 @@ class array : public object {
     explicit array(object held) noexcept : object(std::move(held)) {}
     // Import any array, like arrayhub.asarray.
     explicit array(PyObject *obj) : object(steal(detail::checked(PyUSMArray_FromObject(obj)))) {}
-    // Import any array. Return a new reference, or NULL with an exception set.
+    static constexpr char hint[] = "arrayhub.USMArray";
     static PyObject *try_request(PyObject *obj, bool) noexcept { return PyUSMArray_FromObject(obj); }
-    // Hold the result of try_request, and steal this reference.
-    static array adopt(PyObject *array_) noexcept { return array(steal(array_)); }
 
     const PyUSMArrayFields &fields() const noexcept { return *PyUSMArray_Fields(ptr()); }
     int ndim() const noexcept { return fields().nd; }
     index_t extent(int k) const noexcept { return fields().shape[k]; }
     // Convert to the named library: "numpy", "torch", "jax", "cupy", "dpnp" or another name of PyUSMArray_Convert.
-    object as(const char *library) const { return steal(detail::checked(PyUSMArray_Convert(held(), library))); }
+    object as(const char *library) const { return steal(detail::checked(PyUSMArray_Convert(full_ptr(), library))); }
     // Convert to the library of `model`.
     object like(PyObject *model, bool may_copy = false) const {
-        return steal(detail::checked(PyUSMArray_Like(held(), model, may_copy)));
+        return steal(detail::checked(PyUSMArray_Like(full_ptr(), model, may_copy)));
     }
     object like(const object &model, bool may_copy = false) const { return like(model.ptr(), may_copy); }
     // Return the Python object. Throws std::invalid_argument if the array is empty, as array() and view() are.
-    PyObject *held() const {
+    PyObject *full_ptr() const {
         if (ptr() == nullptr)
             throw std::invalid_argument(
                 "arrayhub: this array is empty; accepted: an array that holds an object. Test it with `if (a)`");
@@ -326,11 +302,7 @@ struct as_is {};        // elements may be unaligned or byte-swapped: access the
 
 namespace detail {
 
-template <class T> struct types_of {
-    static constexpr bool writes = !std::is_const_v<T>;
-    static constexpr int count = 1;
-    static constexpr PyUSMArrayDataType list[1] = {element<std::remove_const_t<T>>::type};
-};
+template <class T> struct types_of : types_of<one_of<T>> {};
 template <class... T> struct types_of<one_of<T...>> {
     static constexpr bool writes = (... || !std::is_const_v<T>);
     static constexpr int count = sizeof...(T);
@@ -348,7 +320,6 @@ template <class... Options> constexpr const char *name_of() {
 
 template <class T, int N, class... Options> struct conditions {
     static constexpr bool writes = types_of<T>::writes;
-    static constexpr int accepted = types_of<T>::count;
     static constexpr int places = (has<on_host, Options...> ? USM_ARRAY_ON_HOST : 0) |
                                   (has<on_usm, Options...> ? USM_ARRAY_ON_USM : 0) |
                                   (has<on_cuda, Options...> ? USM_ARRAY_ON_CUDA : 0) |
@@ -376,7 +347,7 @@ template <class T, int N, class... Options> struct conditions {
 // Iterator over one dimension.
 template <class T> class strided_iterator {
     T *at_ = nullptr;
-    index_t step_ = 1;
+    index_t step_ = 1, k_ = 0;
 
   public:
     using iterator_category = std::random_access_iterator_tag;
@@ -406,9 +377,6 @@ template <class T> class strided_iterator {
     friend bool operator>(const strided_iterator &a, const strided_iterator &b) { return a.k_ > b.k_; }
     friend bool operator<=(const strided_iterator &a, const strided_iterator &b) { return a.k_ <= b.k_; }
     friend bool operator>=(const strided_iterator &a, const strided_iterator &b) { return a.k_ >= b.k_; }
-
-  private:
-    index_t k_ = 0;
 };
 
 } // namespace detail
@@ -439,33 +407,26 @@ template <class T, int N> struct ref {
 namespace detail {
 
 // What views of one element type and of several have in common: the import, and the description of the array.
-template <class T, int N, class... Options> class view_base {
+template <class T, int N, class... Options> class view_base : public array {
   protected:
     using rules = conditions<T, N, Options...>;
     static constexpr bool indexed = !has<as_is, Options...>;
 
-    array held_;
     const PyUSMArrayFields *fields_ = nullptr;
 
     view_base() = default;
-    explicit view_base(array &&held) noexcept : held_(std::move(held)), fields_(&held_.fields()) {}
-    static array requested(PyObject *obj, const char *name, bool converts) {
+    explicit view_base(object &&held) noexcept : array(std::move(held)), fields_(&fields()) {}
+    static object request(PyObject *obj, const char *name, bool converts) {
         const PyUSMArrayRequest request = rules::make(name, converts);
-        return array(object::steal(checked(PyUSMArray_Request(obj, &request))));
+        return steal(checked(PyUSMArray_Request(obj, &request)));
     }
 
   public:
-    // Import an array like the constructor. Return a new reference, or NULL with an exception set.
+    static constexpr char hint[] = "numpy.typing.ArrayLike";
     static PyObject *try_request(PyObject *obj, bool converts) noexcept {
         return PyUSMArray_Request(obj, converts ? &rules::converting : &rules::plain);
     }
-
-    explicit operator bool() const noexcept { return static_cast<bool>(held_); }
-    const array &held() const noexcept { return held_; }
-    PyObject *ptr() const noexcept { return held_.ptr(); }
-    object as(const char *library) const { return held_.as(library); }
-    object like(PyObject *model, bool may_copy = false) const { return held_.like(model, may_copy); }
-    object like(const object &model, bool may_copy = false) const { return held_.like(model, may_copy); }
+    const array &held() const noexcept { return *this; }
 
     int ndim() const noexcept {
         if constexpr (N >= 0) return N;
@@ -473,7 +434,7 @@ template <class T, int N, class... Options> class view_base {
     }
     index_t extent(int k) const noexcept { return fields_->shape[k]; }
     index_t stride(int k) const noexcept {
-        static_assert(indexed, "as_is: byte strides may not be multiples of the item size; use byte_stride");
+        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; use data() and byte_stride, with memcpy");
         return fields_->strides[k];
     }
     index_t byte_stride(int k) const noexcept { return fields_->byte_strides[k]; }
@@ -494,15 +455,6 @@ template <class T, int N = any_rank, class... Options> class view : public detai
 
     ref<T, N> ref_{}; // lengths and strides are set only if N is known
 
-    explicit view(array &&held) noexcept : base(std::move(held)) {
-        ref_.data = reinterpret_cast<T *>(fields_->data);
-        if constexpr (N > 0 && indexed)
-            for (int k = 0; k < N; ++k) {
-                ref_.extents[k] = fields_->shape[k];
-                ref_.strides[k] = fields_->strides[k];
-            }
-    }
-
   public:
     using element_type = T;
     using value_type = std::remove_const_t<T>;
@@ -511,9 +463,16 @@ template <class T, int N = any_rank, class... Options> class view : public detai
     view() = default;
     // Import any array that meets the conditions. Throws python_error otherwise; the error message begins with `name`.
     explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true)
-        : view(base::requested(obj, name, converts)) {}
-    // Make a view of the result of try_request, and steal this reference.
-    static view adopt(PyObject *array_) noexcept { return view(array::adopt(array_)); }
+        : view(base::request(obj, name, converts)) {}
+    // Make a view of the result of try_request, which meets the conditions.
+    explicit view(object &&held) noexcept : base(std::move(held)) {
+        ref_.data = reinterpret_cast<T *>(fields_->data);
+        if constexpr (N > 0 && indexed)
+            for (int k = 0; k < N; ++k) {
+                ref_.extents[k] = fields_->shape[k];
+                ref_.strides[k] = fields_->strides[k];
+            }
+    }
 
     using base::ndim, base::size;
     T *data() const noexcept { return ref_.data; }
@@ -527,7 +486,6 @@ template <class T, int N = any_rank, class... Options> class view : public detai
     }
 
     template <class... I> auto &operator()(I... i) const noexcept {
-        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         static_assert(N == any_rank || sizeof...(I) == N, "the number of indices must equal the number of dimensions");
         index_t offset = 0;
         int k = 0;
@@ -568,10 +526,7 @@ template <class T, int N = any_rank, class... Options> class view : public detai
         static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         static_assert(N >= 0, "mdspan requires a view with a fixed number of dimensions");
         static_assert(M::extents_type::rank() == static_cast<std::size_t>(N), "mdspan: the rank differs from that of the view");
-        using extents = typename M::extents_type;
-        using mapping = typename M::mapping_type;
-        using size = typename M::index_type;
-        return mdspan_of<M, extents, mapping, size>(std::make_integer_sequence<int, N>());
+        return mdspan_of<M>(std::make_integer_sequence<int, N>());
     }
 
   private:
@@ -586,13 +541,27 @@ template <class T, int N = any_rank, class... Options> class view : public detai
             return detail::strided_iterator<T>(ref_.data, stride(0), k);
     }
 
-    template <class M, class Extents, class Mapping, class Size, int... K> M mdspan_of(std::integer_sequence<int, K...>) const {
+    template <class M, int... K> M mdspan_of(std::integer_sequence<int, K...>) const {
+        using Extents = typename M::extents_type;
+        using Mapping = typename M::mapping_type;
+        using Size = typename M::index_type;
         for (int k = 0; k < N; ++k)
             if (const std::size_t fixed = Extents::static_extent(static_cast<std::size_t>(k));
                 fixed != static_cast<std::size_t>(-1) && fixed != static_cast<std::size_t>(extent(k)))
                 throw std::invalid_argument("arrayhub::view::mdspan: a length differs from the static extent of the type");
         const bool empty = size() == 0; // without elements, any strides are valid
-        refuse_indices<Size>(empty);
+        Size length, count = 1, reach, last = 0;
+        bool overflows = false; // whether a length, the number of elements or an offset exceeds the index type
+        for (int k = 0; k < N; ++k) {
+            const index_t step = extent(k) > 1 && stride(k) > 0 ? stride(k) : 0;
+            overflows |= __builtin_add_overflow(extent(k), 0, &length);
+            if (empty) continue;
+            overflows |= __builtin_mul_overflow(count, extent(k), &count);
+            overflows |= __builtin_mul_overflow(extent(k) - 1, step, &reach) || __builtin_add_overflow(last, reach, &last);
+        }
+        if (overflows)
+            throw std::overflow_error("arrayhub::view::mdspan: its index type is too narrow for these lengths and strides; "
+                                      "accepted: a wider type, such as std::ptrdiff_t");
         const Extents extents(static_cast<Size>(extent(K))...);
         if constexpr (std::is_constructible_v<Mapping, Extents> && Mapping::is_always_exhaustive()) {
             const Mapping mapping(extents);
@@ -602,7 +571,8 @@ template <class T, int N = any_rank, class... Options> class view : public detai
                                                 "layout_stride, or an array in the order of the layout");
             return M(ref_.data, mapping);
         } else {
-            strides_of<Mapping, Size> strides{};
+            // an array type of the mdspan's library
+            std::decay_t<decltype(std::declval<const Mapping &>().strides())> strides{};
             for (int k = 0; k < N; ++k) {
                 const bool steps = extent(k) > 1 && !empty;
                 if (steps && stride(k) <= 0)
@@ -613,34 +583,6 @@ template <class T, int N = any_rank, class... Options> class view : public detai
             return M(ref_.data, Mapping(extents, strides));
         }
     }
-    // The type in which a mapping returns its strides (an array type of the mdspan's library), or std::array.
-    template <class Mapping, class Size, class = void> struct strides_type {
-        using type = std::array<Size, static_cast<std::size_t>(N)>;
-    };
-    template <class Mapping, class Size>
-    struct strides_type<Mapping, Size, std::void_t<decltype(std::declval<const Mapping &>().strides())>> {
-        using type = std::decay_t<decltype(std::declval<const Mapping &>().strides())>;
-    };
-    template <class Mapping, class Size> using strides_of = typename strides_type<Mapping, Size>::type;
-
-    // Throw std::overflow_error if a length, the number of elements or an offset exceeds the index type of an mdspan.
-    template <class Size> void refuse_indices(bool empty) const {
-        const unsigned long long most = static_cast<unsigned long long>(std::numeric_limits<Size>::max());
-        unsigned long long count = 1, last = 0;
-        bool fits = true;
-        for (int k = 0; fits && k < N; ++k) {
-            const unsigned long long length = static_cast<unsigned long long>(extent(k));
-            const unsigned long long step = length > 1 && stride(k) > 0 ? static_cast<unsigned long long>(stride(k)) : 0;
-            fits = length <= most;
-            if (!fits || empty) continue;
-            fits = count <= most / length && (step == 0 || length - 1 <= (most - last) / step);
-            count *= length;
-            last += (length - 1) * step;
-        }
-        if (!fits)
-            throw std::overflow_error("arrayhub::view::mdspan: its index type is too narrow for these lengths and strides; "
-                                      "accepted: a wider type, such as std::ptrdiff_t");
-    }
 };
 
 // A view of one of several element types: visit(f) calls f with a view of the actual type.
@@ -648,35 +590,36 @@ template <class... T, int N, class... Options>
 class view<one_of<T...>, N, Options...> : public detail::view_base<one_of<T...>, N, Options...> {
     using base = detail::view_base<one_of<T...>, N, Options...>;
     using rules = detail::conditions<one_of<T...>, N, Options...>;
-    int which_ = -1;
 
-    // Find the element type in the list. A byte-swapped type does not have a DLPack data type, so its type number is used.
-    explicit view(array &&held) noexcept : base(std::move(held)) {
+    // Return the element type. A byte-swapped type does not have a DLPack data type, so its type number is used.
+    PyUSMArrayDataType type() const noexcept {
         PyUSMArrayElement is{};
+        is.dtype.code = USM_ARRAY_NO_DLPACK;
+        if (this->fields_ == nullptr) return is.dtype;
         is.dtype = this->fields_->dl_dtype;
         if (is.dtype.code == USM_ARRAY_NO_DLPACK && PyUSMArray_TypeOfNumber(this->fields_->typenum, &is) < 0) PyErr_Clear();
-        for (int k = rules::accepted - 1; k >= 0; --k)
-            if (detail::is_same_type(detail::types_of<one_of<T...>>::list[k], is.dtype)) which_ = k;
+        return is.dtype;
     }
 
-    template <int K, class F, class First, class... Rest> decltype(auto) visit_as(F &&f) const {
+    template <class F, class First, class... Rest> decltype(auto) visit_as(F &&f, PyUSMArrayDataType type) const {
+        const bool is_first = detail::is_same_type(element<std::remove_const_t<First>>::type, type);
         if constexpr (sizeof...(Rest) > 0)
-            if (which_ != K) return visit_as<K + 1, F, Rest...>(std::forward<F>(f));
-        if (which_ != K)
+            if (!is_first) return visit_as<F, Rest...>(std::forward<F>(f), type);
+        if (!is_first)
             throw std::invalid_argument("arrayhub::view::visit: the element type is not in the list of the view");
-        return std::forward<F>(f)(view<First, N, Options...>::adopt(object(this->held_).release()));
+        return std::forward<F>(f)(view<First, N, Options...>(object(*this)));
     }
 
   public:
     view() = default;
     explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true)
-        : view(base::requested(obj, name, converts)) {}
-    static view adopt(PyObject *array_) noexcept { return view(array::adopt(array_)); }
+        : view(base::request(obj, name, converts)) {}
+    explicit view(object &&held) noexcept : base(std::move(held)) {}
     // Address of element zero.
     std::conditional_t<rules::writes, void *, const void *> data() const noexcept { return this->fields_->data; }
     // Call f with a view of the actual element type. f must return the same type for all element types. Throws
     // std::invalid_argument if this view is empty.
-    template <class F> decltype(auto) visit(F &&f) const { return visit_as<0, F, T...>(std::forward<F>(f)); }
+    template <class F> decltype(auto) visit(F &&f) const { return visit_as<F, T...>(std::forward<F>(f), type()); }
 };
 
 // ------------------------------------------------------------------------------------------------------------- export
@@ -707,19 +650,15 @@ template <class Owner> struct keeper {
     }
 };
 
-// Python objects (PyObject *, and the object types of arrayhub, pybind11 and nanobind) are kept alive and never called, even
-// if they are callable.
-template <class Owner, class = void> inline constexpr bool is_python = std::is_convertible_v<const Owner &, PyObject *>;
-template <class Owner>
-inline constexpr bool is_python<
-    Owner, std::enable_if_t<std::is_convertible_v<decltype(std::declval<const Owner &>().ptr()), PyObject *>>> = true;
-
-template <class Owner> PyObject *python_owner(const Owner &owner) {
-    if constexpr (std::is_convertible_v<const Owner &, PyObject *>)
-        return owner;
-    else
-        return owner.ptr();
+// Return the Python object of an owner: a PyObject *, or an object type of arrayhub, pybind11 or nanobind. Python objects are
+// kept alive and never called, even if they are callable.
+inline PyObject *python_owner(PyObject *owner) { return owner; }
+template <class Owner> auto python_owner(const Owner &owner) -> decltype(static_cast<PyObject *>(owner.ptr())) {
+    return owner.ptr();
 }
+template <class Owner, class = void> inline constexpr bool is_python = false;
+template <class Owner>
+inline constexpr bool is_python<Owner, std::void_t<decltype(python_owner(std::declval<const Owner &>()))>> = true;
 
 // Make an array of memory, with `owner` as its owner. Owners that are not Python objects are moved to the heap, and released
 // even if no array is created.
@@ -727,10 +666,7 @@ template <class T, class Owner>
 array make(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const std::vector<index_t> *byte_strides = nullptr,
            const void *queue = nullptr) {
     using given = std::decay_t<Owner>;
-    struct release_kept {
-        void operator()(keeper<given> *kept) const noexcept { keeper<given>::release(kept); }
-    };
-    std::unique_ptr<keeper<given>, release_kept> kept;
+    std::unique_ptr<keeper<given>, void (*)(void *)> kept(nullptr, keeper<given>::release);
     PyUSMArraySpec spec{};
     spec.struct_size = sizeof(spec);
     bool is_null = false;
@@ -791,15 +727,13 @@ array hand_out(T *data, const std::vector<index_t> &shape, const std::vector<ind
 template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vector<index_t> shape) {
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> stores bits; use a vector of char or uint8_t");
     detail::fit_shape(values.size(), shape);
-    T *data = values.data(); // moving a vector does not change the address of its elements
-    return detail::make(data, shape.data(), shape.size(), std::move(values));
+    return detail::make(values.data(), shape.data(), shape.size(), std::move(values)); // a move keeps the elements' address
 }
 // Export all elements in one dimension, without allocating a shape.
 template <class T, class A> array hand_out(std::vector<T, A> &&values) {
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> stores bits; use a vector of char or uint8_t");
     const index_t length = static_cast<index_t>(values.size());
-    T *data = values.data();
-    return detail::make(data, &length, 1, std::move(values));
+    return detail::make(values.data(), &length, 1, std::move(values));
 }
 
 // Export the memory of a vector that C++ code continues to use. A const vector is exported read-only.
@@ -825,11 +759,8 @@ array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queu
 // `a` lives.
 template <class Queue> Queue &queue_of(const array &a) {
     void *queue = nullptr;
-    if (PyUSMArray_QueueRef(a.held(), &queue) < 0) throw python_error();
+    if (PyUSMArray_QueueRef(a.full_ptr(), &queue) < 0) throw python_error();
     return *static_cast<Queue *>(queue);
-}
-template <class Queue, class T, int N, class... Options> Queue &queue_of(const view<T, N, Options...> &v) {
-    return queue_of<Queue>(v.held());
 }
 
 // Allocator of memory that is aligned to 64 bytes, which all libraries import without a copy.

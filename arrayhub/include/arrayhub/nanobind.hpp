@@ -14,13 +14,7 @@ namespace arrayhub __attribute__((visibility("hidden"))) {
 // Import arrayhub, and translate arrayhub::python_error to the Python exception it holds.
 inline void init(nanobind::module_ &) {
     init();
-    nanobind::register_exception_translator([](const std::exception_ptr &p, void *) {
-        try {
-            std::rethrow_exception(p);
-        } catch (python_error &error) {
-            error.restore();
-        }
-    });
+    nanobind::register_exception_translator([](const std::exception_ptr &p, void *) { detail::translate(p); });
 }
 
 namespace detail {
@@ -58,7 +52,7 @@ template <class Imported> struct nanobind_caster {
         const bool converts = (flags & static_cast<uint32_t>(nanobind::detail::cast_flags::convert)) != 0;
         PyObject *made = Value::try_request(src.ptr(), converts);
         if (made == nullptr) return refused(converts, call);
-        value = Value::adopt(made);
+        value = Value(object::steal(made));
         return true;
     }
     __attribute__((noinline, cold)) bool refused(bool converts, nanobind::detail::cleanup_list *call) noexcept {
@@ -81,8 +75,8 @@ template <class Imported> struct nanobind_caster {
     explicit operator Value *() { return &checked(); }
     explicit operator Value &() { return checked(); }
     explicit operator Value &&() { return std::move(checked()); }
-    static nanobind::handle from_cpp(const Value &v, nanobind::rv_policy, nanobind::detail::cleanup_list *) noexcept {
-        return nanobind::handle(v.ptr()).inc_ref();
+    static nanobind::handle from_cpp(Value v, nanobind::rv_policy, nanobind::detail::cleanup_list *) noexcept {
+        return v.release();
     }
 };
 
@@ -92,24 +86,9 @@ template <class Imported> struct nanobind_caster {
 namespace nanobind {
 namespace detail {
 
-template <class T, int N, class... Options>
-struct type_caster<arrayhub::view<T, N, Options...>> : arrayhub::detail::nanobind_caster<arrayhub::view<T, N, Options...>> {
-    static constexpr auto Name = const_name("numpy.typing.ArrayLike");
-};
-
-template <> struct type_caster<arrayhub::array> : arrayhub::detail::nanobind_caster<arrayhub::array> {
-    static constexpr auto Name = const_name("arrayhub.USMArray");
-};
-
-template <> struct type_caster<arrayhub::object> {
-    NB_TYPE_CASTER(arrayhub::object, const_name("object"))
-
-    bool from_python(handle src, uint32_t, cleanup_list *) noexcept {
-        value = arrayhub::object::borrow(src.ptr());
-        return true;
-    }
-    static handle from_cpp(const arrayhub::object &o, rv_policy, cleanup_list *) noexcept { return handle(o.ptr()).inc_ref(); }
-    static handle from_cpp(arrayhub::object &&o, rv_policy, cleanup_list *) noexcept { return o.release(); }
+template <class Value>
+struct type_caster<Value, enable_if_t<std::is_base_of_v<arrayhub::object, Value>>> : arrayhub::detail::nanobind_caster<Value> {
+    static constexpr auto Name = const_name(Value::hint);
 };
 
 } // namespace detail

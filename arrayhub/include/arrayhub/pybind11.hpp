@@ -13,29 +13,12 @@
 #include <array>
 #include <pthread.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ARRAYHUB_ADDRESS_SANITIZER
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ARRAYHUB_ADDRESS_SANITIZER
-#endif
-#endif
-#ifdef ARRAYHUB_ADDRESS_SANITIZER
-#include <sanitizer/asan_interface.h>
-#endif
-
 namespace arrayhub __attribute__((visibility("hidden"))) {
 
 // Import arrayhub, and translate arrayhub::python_error to the Python exception it holds.
 inline void init(pybind11::module_ &) {
     init();
-    pybind11::register_local_exception_translator([](std::exception_ptr p) {
-        try {
-            if (p) std::rethrow_exception(p);
-        } catch (python_error &error) {
-            error.restore();
-        }
-    });
+    pybind11::register_local_exception_translator([](std::exception_ptr p) { detail::translate(p); });
 }
 
 namespace detail {
@@ -60,10 +43,6 @@ struct stack_bounds {
     }
     static bool has(const void *p) noexcept {
         static thread_local const stack_bounds mine;
-#ifdef ARRAYHUB_ADDRESS_SANITIZER // AddressSanitizer keeps some frames on the heap
-        void *frames = __asan_get_current_fake_stack();
-        if (frames && __asan_addr_is_in_fake_stack(frames, const_cast<void *>(p), nullptr, nullptr)) return true;
-#endif
         return p >= mine.first && p < mine.last;
     }
 };
@@ -74,26 +53,16 @@ inline constexpr bool arguments_on_heap =
 
 // The last refusals without conversions in pybind11 before 3.1, each with the argument and the kind of view. If a request with
 // conversions follows for the same argument, the function is assumed to have overloads.
-class refusals {
+struct refusals {
     using refusal = std::pair<const void *, const void *>;
-    std::array<refusal, 8> seen_{};
-    std::size_t next_ = 0;
+    static inline thread_local std::array<refusal, 8> seen{};
+    static inline thread_local std::size_t count = 0;
 
-    static refusals &of_thread() {
-        static thread_local refusals r;
-        return r;
-    }
-
-  public:
-    static void remember(const pybind11::handle &src, const void *kind) {
-        if (knows(src, kind)) return;
-        refusals &r = of_thread();
-        r.seen_[r.next_] = refusal(src.ptr(), kind);
-        r.next_ = (r.next_ + 1) % r.seen_.size();
-    }
     static bool knows(const pybind11::handle &src, const void *kind) {
-        const auto &seen = of_thread().seen_;
         return std::find(seen.begin(), seen.end(), refusal(src.ptr(), kind)) != seen.end();
+    }
+    static void remember(const pybind11::handle &src, const void *kind) {
+        if (!knows(src, kind)) seen[count++ % seen.size()] = refusal(src.ptr(), kind);
     }
 };
 
@@ -118,51 +87,25 @@ template <class Convert> bool raises(const pybind11::handle &src, const void *ki
     return false;
 }
 
-// Import the argument of a function to `value`, a view or an array. Return false to make pybind11 try the next overload.
-template <class Value, class Convert> bool load(const pybind11::handle &src, Convert &&convert, Value &value) {
-    static const char kind = 0;
-    if (PyObject *made = Value::try_request(src.ptr(), convert)) {
-        value = Value::adopt(made);
-        return true;
-    }
-    if (raises(src, &kind, std::forward<Convert>(convert))) throw pybind11::error_already_set();
-    return false;
-}
-
 } // namespace detail
 } // namespace arrayhub
 
 namespace pybind11 {
 namespace detail {
 
-template <class T, int N, class... Options> struct type_caster<arrayhub::view<T, N, Options...>> {
-    using view_type = arrayhub::view<T, N, Options...>;
-    PYBIND11_TYPE_CASTER(view_type, const_name("numpy.typing.ArrayLike"));
+template <class Value> struct type_caster<Value, enable_if_t<std::is_base_of_v<arrayhub::object, Value>>> {
+    PYBIND11_TYPE_CASTER(Value, const_name(Value::hint));
 
     template <class Convert> bool load(const handle &src, Convert &&convert) {
-        return arrayhub::detail::load(src, std::forward<Convert>(convert), value);
+        static const char kind = 0;
+        if (PyObject *made = Value::try_request(src.ptr(), convert)) {
+            value = Value(arrayhub::object::steal(made));
+            return true;
+        }
+        if (arrayhub::detail::raises(src, &kind, std::forward<Convert>(convert))) throw error_already_set();
+        return false;
     }
-    static handle cast(const view_type &v, return_value_policy, handle) { return handle(v.ptr()).inc_ref(); }
-};
-
-template <> struct type_caster<arrayhub::array> {
-    PYBIND11_TYPE_CASTER(arrayhub::array, const_name("arrayhub.USMArray"));
-
-    template <class Convert> bool load(const handle &src, Convert &&convert) {
-        return arrayhub::detail::load(src, std::forward<Convert>(convert), value);
-    }
-    static handle cast(const arrayhub::array &a, return_value_policy, handle) { return handle(a.ptr()).inc_ref(); }
-};
-
-template <> struct type_caster<arrayhub::object> {
-    PYBIND11_TYPE_CASTER(arrayhub::object, const_name("object"));
-
-    bool load(handle src, bool) {
-        value = arrayhub::object::borrow(src.ptr());
-        return true;
-    }
-    static handle cast(const arrayhub::object &o, return_value_policy, handle) { return handle(o.ptr()).inc_ref(); }
-    static handle cast(arrayhub::object &&o, return_value_policy, handle) { return o.release(); }
+    static handle cast(Value v, return_value_policy, handle) { return v.release(); }
 };
 
 } // namespace detail

@@ -12,6 +12,7 @@
 
 #include <arrayhub.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 namespace arrayhub __attribute__((visibility("hidden"))) {
@@ -46,43 +47,23 @@ constexpr int dl_cpu = 1;
 
 // -------------------------------------------------------------------------------------------------------------- arrays
 
-// An imported array. It begins with the fields of a USMArray, so PyUSMArray_Fields accepts it. At most one of the members
-// `buffer`, `managed` and `versioned` is set, and is released with the array.
-struct array_object {
-    PyObject_HEAD
-    ARRAYHUB_FIELDS
+// An imported array, which PyUSMArray_Fields accepts. It releases at most one of `buffer`, `managed` and `versioned`.
+struct array_object : PyUSMArrayObject {
     Py_buffer buffer;                // if protocol is USM_ARRAY_PEP3118
     dl_managed *managed;             // or NULL
     dl_managed_versioned *versioned; // or NULL
     Py_ssize_t dimensions[3 * 64];   // shape, strides, byte_strides
 };
 
-static_assert(offsetof(array_object, nd) == offsetof(PyUSMArrayObject, nd), "the fields begin at the wrong offset");
-
+constexpr Py_ssize_t fields_offset = offsetof(PyUSMArrayObject, nd);
 constexpr int max_nd = 64;
 inline PyTypeObject *array_type = nullptr;
 
 inline array_object *fields_of(PyObject *array) noexcept { return reinterpret_cast<array_object *>(array); }
 
-// Takes the current exception, which `restore` sets again. Unlike python_error, it does not allocate memory.
-struct held_exception {
-    PyObject *type, *value, *traceback;
-    held_exception() noexcept { PyErr_Fetch(&type, &value, &traceback); }
-    held_exception(const held_exception &) = delete;
-    held_exception &operator=(const held_exception &) = delete;
-    ~held_exception() {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(traceback);
-    }
-    void restore() noexcept {
-        PyErr_Restore(std::exchange(type, nullptr), std::exchange(value, nullptr), std::exchange(traceback, nullptr));
-    }
-};
-
 inline void release(PyObject *self) noexcept {
     array_object *a = fields_of(self);
-    held_exception pending; // a producer's deleter may run Python code
+    detail::held_exception pending; // a producer's deleter may run Python code
     if (a->managed != nullptr && a->managed->deleter != nullptr) a->managed->deleter(a->managed);
     if (a->versioned != nullptr && a->versioned->deleter != nullptr) a->versioned->deleter(a->versioned);
     if (a->buffer.obj != nullptr) PyBuffer_Release(&a->buffer);
@@ -93,18 +74,18 @@ inline void release(PyObject *self) noexcept {
     Py_DECREF(cls);
 }
 
-// Return a new array without a buffer or tensor, or NULL with an exception set.
-inline array_object *new_array(PyObject *base) noexcept {
+// Return a new array without a buffer or tensor, or an empty object with an exception set.
+inline object new_array(PyObject *base) noexcept {
     array_object *a = PyObject_New(array_object, array_type);
-    if (a == nullptr) return nullptr;
-    std::memset(reinterpret_cast<char *>(a) + offsetof(array_object, nd), 0, sizeof(array_object) - offsetof(array_object, nd));
+    if (a == nullptr) return object();
+    std::memset(reinterpret_cast<char *>(a) + fields_offset, 0, sizeof(array_object) - fields_offset);
     a->shape = a->dimensions;
     a->strides = a->dimensions + max_nd;
     a->byte_strides = a->dimensions + 2 * max_nd;
     a->device.device_type = dl_cpu;
     Py_INCREF(base);
     a->base = base;
-    return a;
+    return object::steal(reinterpret_cast<PyObject *>(a));
 }
 
 // Return the name of an object's type, such as "torch.Tensor", or an empty object with an exception set.
@@ -124,7 +105,7 @@ inline void raise_about(PyObject *exception, PyObject *obj, const char *words) n
 
 // Clear the current exception, and return its message as a str, or an empty object with another exception set.
 inline object take_message() noexcept {
-    held_exception e;
+    detail::held_exception e;
     PyErr_NormalizeException(&e.type, &e.value, &e.traceback);
     return object::steal(PyObject_Str(e.value));
 }
@@ -132,9 +113,7 @@ inline object take_message() noexcept {
 // Replace a producer's exception by a BufferError, whose message names the type, quotes the producer's message and advises to
 // install the package. Exceptions that concern the process, such as MemoryError, are not changed.
 inline void explain_refusal(PyObject *obj) noexcept {
-    if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
-        !PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return;
+    if (detail::concerns_all_overloads()) return;
     const object message = take_message(), name = message ? type_name(obj) : object();
     if (name)
         PyErr_Format(PyExc_BufferError, "this %U: %U; the package arrayhub imports more arrays. Install arrayhub", name.ptr(),
@@ -147,97 +126,70 @@ inline void needs_package(const char *what) noexcept {
 
 // ---------------------------------------------------------------------------------------------------------- validation
 
-// Compute the flags from shape, byte strides and data. Return an error text if these are invalid, else NULL.
-inline const char *finish(array_object *a, bool writeable) noexcept {
-    bool c = true, f = true, aligned = true, whole = true, empty = false;
-    Py_ssize_t size = a->itemsize, reach = 0; // bytes of all elements; distance from the first element to the last
-    for (int k = 0; k < a->nd; ++k) {
-        if (a->shape[k] < 0) return "has a negative length";
-        empty = empty || a->shape[k] == 0;
-    }
+// Set lengths and strides, and compute the flags from these and from data and type. Strides count `unit` bytes, or are NULL for
+// compact C order. Return an error text if the layout is invalid, else NULL.
+template <class Length>
+const char *set_layout(array_object *a, int nd, const Length *shape, const Length *strides, Py_ssize_t unit,
+                       bool writeable) noexcept {
+    if (nd < 0 || nd > max_nd) return "has a negative number of dimensions, or more than 64";
+    if (nd > 0 && shape == nullptr) return "does not have a shape";
     // The alignment is that of the type in C. Complex numbers have the alignment of their parts.
     const Py_ssize_t boundary = a->dl_dtype.code == 5 ? a->itemsize / 2 : a->itemsize;
-    aligned = reinterpret_cast<uintptr_t>(a->data) % static_cast<uintptr_t>(boundary) == 0;
-    for (int k = a->nd - 1; k >= 0; --k) {
-        const Py_ssize_t length = a->shape[k], step = a->byte_strides[k];
-        if (step == PY_SSIZE_T_MIN) return "has a stride that is too large";
-        if (step % a->itemsize != 0) whole = false;
+    bool aligned = reinterpret_cast<uintptr_t>(a->data) % static_cast<uintptr_t>(boundary) == 0, whole = true, empty = false;
+    Py_ssize_t size = a->itemsize, span, reach = 0; // bytes of all elements; distance from the first element to the last
+    a->nd = nd;
+    for (int k = nd - 1; k >= 0; --k) {
+        const Py_ssize_t length = a->shape[k] = static_cast<Py_ssize_t>(shape[k]);
+        Py_ssize_t step = size;
+        if (length < 0) return "has a negative length";
+        if (strides != nullptr && (__builtin_mul_overflow(strides[k], unit, &step) || step == PY_SSIZE_T_MIN))
+            return "has strides beyond the address space";
+        a->byte_strides[k] = step;
         a->strides[k] = step / a->itemsize;
-        if (empty || length == 1) continue;
-        if (size > PY_SSIZE_T_MAX / length) return "has more elements than memory can hold";
-        if (step != size) c = false;
-        size *= length;
-        const Py_ssize_t distance = step < 0 ? -step : step;
-        if (distance > (PY_SSIZE_T_MAX - reach) / (length - 1)) return "has strides beyond the address space";
-        reach += distance * (length - 1);
-        if (step % boundary != 0) aligned = false;
-    }
-    size = a->itemsize;
-    for (int k = 0; k < a->nd && !empty; ++k) {
-        if (a->shape[k] == 1) continue;
-        if (a->byte_strides[k] != size) f = false;
-        size *= a->shape[k];
+        whole = whole && step % a->itemsize == 0;
+        empty = empty || length == 0;
+        if (length <= 1) continue;
+        if (__builtin_mul_overflow(size, length, &size)) return "has more elements than memory can hold";
+        if (__builtin_mul_overflow(step < 0 ? -step : step, length - 1, &span) || __builtin_add_overflow(reach, span, &reach))
+            return "has strides beyond the address space";
+        aligned = aligned && step % boundary == 0;
     }
     if (a->data == nullptr && !empty) return "has elements at the address NULL";
     if (!whole) a->strides = nullptr;
-    a->flags = (c ? USM_ARRAY_C_CONTIGUOUS : 0) | (f ? USM_ARRAY_F_CONTIGUOUS : 0) | (writeable ? USM_ARRAY_WRITEABLE : 0) |
+    Py_buffer layout{};
+    layout.len = empty ? 0 : size;
+    layout.itemsize = a->itemsize;
+    layout.ndim = nd;
+    layout.shape = a->shape;
+    layout.strides = a->byte_strides;
+    a->flags = (PyBuffer_IsContiguous(&layout, 'C') ? USM_ARRAY_C_CONTIGUOUS : 0) |
+               (PyBuffer_IsContiguous(&layout, 'F') ? USM_ARRAY_F_CONTIGUOUS : 0) | (writeable ? USM_ARRAY_WRITEABLE : 0) |
                (aligned || empty ? USM_ARRAY_ALIGNED : 0) | USM_ARRAY_NOTSWAPPED;
     return nullptr;
 }
 
-// Set C-contiguous strides. `finish` detects overflow, because it multiplies the same lengths.
-inline void make_compact(array_object *a) noexcept {
-    size_t step = static_cast<size_t>(a->itemsize);
-    for (int k = a->nd - 1; k >= 0; --k) {
-        a->byte_strides[k] = static_cast<Py_ssize_t>(step);
-        step *= static_cast<size_t>(a->shape[k] > 1 ? a->shape[k] : 1);
-    }
-}
-
-// Element types that this header supports, with NumPy's type numbers (bfloat16: -1).
+// Element types that this header supports: NumPy's type numbers (bfloat16: -1), and the codes of PEP 3118, without the Z of
+// complex types. The sizes of several codes depend on the platform, and ctypes writes '<l' for native longs, too.
 struct element_type {
     PyUSMArrayDataType dtype;
     int typenum;
-    const char *name;
+    const char *name, *codes;
 };
 constexpr element_type element_types[] = {
-    {{6, 8, 1}, 0, "bool"},      {{0, 8, 1}, 1, "int8"},       {{1, 8, 1}, 2, "uint8"},      {{0, 16, 1}, 3, "int16"},
-    {{1, 16, 1}, 4, "uint16"},   {{0, 32, 1}, 5, "int32"},     {{1, 32, 1}, 6, "uint32"},    {{0, 64, 1}, 7, "int64"},
-    {{1, 64, 1}, 8, "uint64"},   {{2, 16, 1}, 23, "float16"},  {{2, 32, 1}, 11, "float32"},  {{2, 64, 1}, 12, "float64"},
-    {{4, 16, 1}, -1, "bfloat16"}, {{5, 64, 1}, 14, "complex64"}, {{5, 128, 1}, 15, "complex128"},
+    {{6, 8, 1}, 0, "bool", "?"},        {{0, 8, 1}, 1, "int8", "b"},          {{1, 8, 1}, 2, "uint8", "B"},
+    {{0, 16, 1}, 3, "int16", "h"},      {{1, 16, 1}, 4, "uint16", "H"},       {{0, 32, 1}, 5, "int32", "iln"},
+    {{1, 32, 1}, 6, "uint32", "ILN"},   {{0, 64, 1}, 7, "int64", "lqn"},      {{1, 64, 1}, 8, "uint64", "LQN"},
+    {{2, 16, 1}, 23, "float16", "e"},   {{2, 32, 1}, 11, "float32", "f"},     {{2, 64, 1}, 12, "float64", "d"},
+    {{4, 16, 1}, -1, "bfloat16", ""},   {{5, 64, 1}, 14, "complex64", "f"},   {{5, 128, 1}, 15, "complex128", "d"},
 };
 inline const element_type *find_type(const PyUSMArrayDataType &dtype) noexcept {
     for (const element_type &type : element_types)
         if (detail::is_same_type(type.dtype, dtype)) return &type;
     return nullptr;
 }
-// Set the element type. Return false if this header does not support it.
-inline bool set_type(array_object *a, const PyUSMArrayDataType &dtype) noexcept {
-    const element_type *type = find_type(dtype);
-    if (type == nullptr) return false;
-    a->dl_dtype = dtype;
-    a->typenum = type->typenum;
-    a->itemsize = dtype.bits / 8;
-    return true;
-}
 
-// ------------------------------------------------------------------------------------------------------ buffer protocol
-
-// Codes of PEP 3118. ctypes writes '<l' for native longs, too, so 'l' and 'L' have both sizes.
-struct format_code {
-    char letter;
-    uint8_t code;
-    size_t bytes;
-};
-constexpr format_code format_codes[] = {
-    {'?', 6, 1}, {'b', 0, 1}, {'B', 1, 1}, {'h', 0, 2}, {'H', 1, 2}, {'i', 0, 4}, {'I', 1, 4}, {'q', 0, 8}, {'Q', 1, 8},
-    {'l', 0, 4}, {'L', 1, 4}, {'e', 2, 2}, {'f', 2, 4}, {'d', 2, 8}, {'l', 0, sizeof(long)}, {'L', 1, sizeof(long)},
-    {'n', 0, sizeof(Py_ssize_t)}, {'N', 1, sizeof(size_t)},
-};
-
-// Return the element type of a PEP 3118 format. If it is not supported or not in native byte order, return the code
-// USM_ARRAY_NO_DLPACK.
-inline PyUSMArrayDataType type_of_format(const char *format, Py_ssize_t itemsize) noexcept {
+// Return the element type of a PEP 3118 format, or NULL if it is not supported or not in native byte order.
+inline const element_type *find_format(const char *format, Py_ssize_t itemsize) noexcept {
     if (format == nullptr) format = "B";
     const uint16_t one = 1;
     const bool little = *reinterpret_cast<const unsigned char *>(&one) == 1;
@@ -245,50 +197,50 @@ inline PyUSMArrayDataType type_of_format(const char *format, Py_ssize_t itemsize
     if (*format != '\0' && std::strchr("@=<>!", *format) != nullptr) ++format;
     const bool is_complex = *format == 'Z';
     if (is_complex) ++format;
-    const bool is_one_code = *format != '\0' && format[1] == '\0' && (!other_order || itemsize == 1);
-    const size_t size = static_cast<size_t>(itemsize) / (is_complex ? 2 : 1);
-    for (const format_code &row : format_codes)
-        if (is_one_code && row.letter == *format && row.bytes == size && (!is_complex || row.code == 2))
-            return {static_cast<uint8_t>(is_complex ? 5 : row.code), static_cast<uint8_t>(8 * itemsize), 1};
-    return {USM_ARRAY_NO_DLPACK, 0, 0};
+    if (*format == '\0' || format[1] != '\0' || (other_order && itemsize != 1)) return nullptr;
+    for (const element_type &type : element_types)
+        if (std::strchr(type.codes, *format) && type.dtype.bits == 8 * itemsize && (type.dtype.code == 5) == is_complex)
+            return &type;
+    return nullptr;
 }
+
+// Set the element type. Return false if it is NULL.
+inline bool set_type(array_object *a, const element_type *type) noexcept {
+    if (type == nullptr) return false;
+    a->dl_dtype = type->dtype;
+    a->typenum = type->typenum;
+    a->itemsize = type->dtype.bits / 8;
+    return true;
+}
+
+// ------------------------------------------------------------------------------------------------------ buffer protocol
 
 // Set the fields of an array from its buffer. Return an error text, or NULL.
 inline const char *read_buffer(array_object *a) noexcept {
     const Py_buffer &b = a->buffer;
     a->protocol = USM_ARRAY_PEP3118;
-    if (!set_type(a, type_of_format(b.format, b.itemsize)))
+    if (!set_type(a, find_format(b.format, b.itemsize)))
         return "has elements without a DLPack type in native byte order, which only the package arrayhub imports. Install "
                "arrayhub";
-    if (b.ndim < 0 || b.ndim > max_nd) return "has more than 64 dimensions";
-    if (b.ndim > 0 && b.shape == nullptr) return "has a buffer without a shape";
-    a->nd = b.ndim;
+    for (int k = 0; k < b.ndim && b.suboffsets != nullptr; ++k)
+        if (b.suboffsets[k] >= 0) return "has a buffer with suboffsets";
     a->data = static_cast<char *>(b.buf);
-    for (int k = 0; k < b.ndim; ++k) {
-        if (b.suboffsets != nullptr && b.suboffsets[k] >= 0) return "has a buffer with suboffsets";
-        a->shape[k] = b.shape[k];
-    }
-    if (b.strides == nullptr) make_compact(a);
-    for (int k = 0; k < b.ndim && b.strides != nullptr; ++k) a->byte_strides[k] = b.strides[k];
-    const char *wrong = finish(a, !b.readonly);
+    const char *wrong = set_layout(a, b.ndim, b.shape, b.strides, 1, !b.readonly);
     if (PyBytes_CheckExact(a->base)) a->flags |= USM_ARRAY_IMMUTABLE;
     return wrong;
 }
 
 inline PyObject *import_buffer(PyObject *obj) noexcept {
-    array_object *a = new_array(obj);
-    if (a == nullptr) return nullptr;
-    const char *wrong = nullptr;
+    object made = new_array(obj);
+    if (!made) return nullptr;
+    array_object *a = fields_of(made.ptr());
     if (PyObject_GetBuffer(obj, &a->buffer, PyBUF_FULL_RO) < 0) {
         a->buffer.obj = nullptr; // after a failed call, there is nothing to release
-        explain_refusal(obj);
-    } else if ((wrong = read_buffer(a)) == nullptr) {
-        return reinterpret_cast<PyObject *>(a);
-    } else {
-        raise_about(PyExc_BufferError, obj, wrong);
+        return explain_refusal(obj), nullptr;
     }
-    Py_DECREF(reinterpret_cast<PyObject *>(a));
-    return nullptr;
+    const char *wrong = read_buffer(a);
+    if (wrong != nullptr) raise_about(PyExc_BufferError, obj, wrong);
+    return wrong == nullptr ? made.release() : nullptr;
 }
 
 // -------------------------------------------------------------------------------------------------------------- DLPack
@@ -297,20 +249,11 @@ inline PyObject *import_buffer(PyObject *obj) noexcept {
 inline const char *read_tensor(array_object *a, const dl_tensor &t, bool writeable) noexcept {
     a->protocol = USM_ARRAY_DLPACK;
     if (t.device.device_type != dl_cpu) return "has device memory, which only the package arrayhub imports. Install arrayhub";
-    if (!set_type(a, t.dtype)) return "has elements of a type that only the package arrayhub imports. Install arrayhub";
-    if (t.ndim < 0 || t.ndim > max_nd) return "has a negative number of dimensions, or more than 64";
-    if (t.ndim > 0 && t.shape == nullptr) return "has a DLPack tensor without a shape";
+    if (!set_type(a, find_type(t.dtype)))
+        return "has elements of a type that only the package arrayhub imports. Install arrayhub";
     if (t.byte_offset > static_cast<uint64_t>(PY_SSIZE_T_MAX)) return "has a byte_offset beyond the address space";
-    a->nd = t.ndim;
     a->data = t.data == nullptr ? nullptr : static_cast<char *>(t.data) + t.byte_offset;
-    for (int k = 0; k < t.ndim; ++k) a->shape[k] = static_cast<Py_ssize_t>(t.shape[k]);
-    if (t.strides == nullptr) make_compact(a);
-    for (int k = 0; k < t.ndim && t.strides != nullptr; ++k) {
-        const int64_t most = PY_SSIZE_T_MAX / a->itemsize;
-        if (t.strides[k] > most || t.strides[k] < -most) return "has strides beyond the address space";
-        a->byte_strides[k] = static_cast<Py_ssize_t>(t.strides[k]) * a->itemsize;
-    }
-    return finish(a, writeable);
+    return set_layout(a, t.ndim, t.shape, t.strides, a->itemsize, writeable);
 }
 
 // Return a new DLPack capsule. Version 1.0 is requested first, because older capsules cannot mark memory as read-only.
@@ -342,9 +285,9 @@ inline PyObject *import_dlpack(PyObject *obj) noexcept {
     const object held = is_on_host(obj) ? call_dlpack(obj) : object();
     PyObject *capsule = held.ptr();
     if (capsule == nullptr) return explain_refusal(obj), nullptr;
-    array_object *a = new_array(obj);
-    if (a == nullptr) return nullptr;
-    object made = object::steal(reinterpret_cast<PyObject *>(a));
+    object made = new_array(obj);
+    if (!made) return nullptr;
+    array_object *a = fields_of(made.ptr());
     const char *wrong = "did not return an unused DLPack capsule";
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         auto *m = static_cast<dl_managed_versioned *>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
@@ -387,17 +330,18 @@ inline const char *misfit(const array_object *a, const PyUSMArrayRequest *r, PyO
     return nullptr;
 }
 
-// Write the conditions of a request to `text`, such as "float32, float64, 2 dimensions, C order".
-inline void describe(const PyUSMArrayRequest *r, char *text, size_t size) noexcept {
+// Raise `exception`. The message contains the text `wrong`, properties of the array, and the conditions of the request, such as
+// "float32, float64, 2 dimensions, C order".
+inline void raise_misfit(const array_object *a, PyObject *obj, const PyUSMArrayRequest *r, PyObject *exception,
+                         const char *wrong) noexcept {
+    char accepted[256] = "";
     size_t length = 0;
     const auto add = [&](const char *format, auto... values) {
-        const int written = PyOS_snprintf(text + length, size - length, format, values...);
-        length = written < 0 || length + static_cast<size_t>(written) >= size ? size - 1 : length + static_cast<size_t>(written);
+        const int written = PyOS_snprintf(accepted + length, sizeof(accepted) - length, format, values...);
+        length = written < 0 ? sizeof(accepted) - 1 : std::min(length + static_cast<size_t>(written), sizeof(accepted) - 1);
     };
-    for (int k = 0; k < r->ndtypes; ++k) {
-        const element_type *type = find_type(r->dtypes[k]);
-        if (type != nullptr) add("%s, ", type->name);
-    }
+    for (int k = 0; k < r->ndtypes; ++k)
+        if (const element_type *accepted_type = find_type(r->dtypes[k])) add("%s, ", accepted_type->name);
     if (r->shape != nullptr || (r->max_nd > 0 && r->max_nd == r->min_nd))
         add("%d dimension%s", r->max_nd, r->max_nd == 1 ? "" : "s");
     else if (r->max_nd > 0)
@@ -407,17 +351,10 @@ inline void describe(const PyUSMArrayRequest *r, char *text, size_t size) noexce
     if (r->flags & USM_ARRAY_WRITEABLE) add("%s", ", writeable");
     if (r->flags & USM_ARRAY_C_CONTIGUOUS) add("%s", ", C order");
     if (r->flags & USM_ARRAY_F_CONTIGUOUS) add("%s", ", Fortran order");
-}
-
-inline void raise_misfit(const array_object *a, PyObject *obj, const PyUSMArrayRequest *r, PyObject *exception,
-                         const char *wrong) noexcept {
-    char accepted[256] = "";
-    describe(r, accepted, sizeof(accepted));
-    const element_type *type = find_type(a->dl_dtype);
     if (const object name = type_name(obj))
         PyErr_Format(exception, "%s%sthis %U %s: it has %d dimension%s of %s, %s; accepted: %s. %s",
                      r->name == nullptr ? "" : r->name, r->name == nullptr ? "" : ": ", name.ptr(), wrong, a->nd,
-                     a->nd == 1 ? "" : "s", type == nullptr ? "an unknown type" : type->name,
+                     a->nd == 1 ? "" : "s", find_type(a->dl_dtype)->name,
                      a->flags & USM_ARRAY_WRITEABLE ? "writeable" : "read-only", accepted,
                      r->may == 0 ? "Convert it first" : "Convert it first, or install arrayhub, which converts it");
 }
@@ -437,7 +374,7 @@ inline PyObject *from_object(PyObject *obj) noexcept {
     if (PyObject_CheckBuffer(obj)) {
         PyObject *found = import_buffer(obj);
         if (found != nullptr || !has_dlpack || !PyErr_ExceptionMatches(PyExc_Exception)) return found;
-        held_exception of_buffer;
+        detail::held_exception of_buffer;
         found = import_dlpack(obj); // for elements that only DLPack represents, such as bfloat16 of jax
         if (found == nullptr) of_buffer.restore(); // drops the exception of DLPack
         return found;
@@ -453,7 +390,7 @@ inline PyObject *request(PyObject *obj, const PyUSMArrayRequest *r) noexcept {
     object array = object::steal(from_object(obj));
     if (!array) {
         PyObject *const type = PyErr_Occurred();
-        if (r->name != nullptr && (type == PyExc_TypeError || type == PyExc_BufferError || type == PyExc_ValueError))
+        if (r->name != nullptr && !detail::concerns_all_overloads())
             if (const object message = take_message()) PyErr_Format(type, "%s: %U", r->name, message.ptr());
         return nullptr;
     }
@@ -496,9 +433,13 @@ inline bool is_absent() noexcept {
     return spec.ptr() == Py_None;
 }
 
+} // namespace standalone
+} // namespace arrayhub
+
 // Return the function table of this header if the package is absent. Otherwise return NULL, with an exception set if the
 // import of the package fails.
-inline const PyUSMArrayAPI *table() noexcept {
+extern "C" ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_standalone_api() {
+    using namespace arrayhub::standalone;
     if (!is_absent()) return nullptr;
     if (array_type == nullptr) {
         static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void *>(release)}, {0, nullptr}};
@@ -508,14 +449,11 @@ inline const PyUSMArrayAPI *table() noexcept {
         if (array_type == nullptr) return nullptr;
     }
     static const PyUSMArrayAPI functions = {
-        ARRAYHUB_C_VERSION, sizeof(array_object), array_type, sizeof(PyUSMArrayAPI), offsetof(array_object, nd),
+        ARRAYHUB_C_VERSION, sizeof(array_object), array_type, sizeof(PyUSMArrayAPI), fields_offset,
         from_object, request, match, explain, make, from_object /* to_host */, host_ready, device, queue_ref,
         type_of_number, type_of_dlpack, type_of_object, convert, like,
     };
     return &functions;
 }
-
-} // namespace standalone
-} // namespace arrayhub
 
 #endif

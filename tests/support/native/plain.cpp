@@ -43,6 +43,7 @@ struct layout_stride {
         constexpr mapping(const E &extents, const std::array<typename E::index_type, E::rank()> &strides) : e(extents), s(strides) {}
         static constexpr bool is_always_exhaustive() { return false; }
         constexpr auto stride(std::size_t k) const { return s[k]; }
+        constexpr auto strides() const { return s; }
     };
 };
 template <class T, class E, class L = layout_right> struct mdspan {
