@@ -282,8 +282,10 @@ def _check_kind(x: Any, rules: SparseLibrary, library: str) -> None:
         name, words = (f"as_{library}", ()) if library != "pydata_sparse" else ("convert", ("'pydata_sparse'",))
         return f"arrayhub.{name}({', '.join((given, *words, *arguments))})"
 
+    narrow = NARROWED.get(x.dtype.name) if library == "jax" and not has_x64() else None
+
     def call(method: str) -> str:
-        return export(f"arrayhub.assparse(x).{method}", "copy=True")
+        return export(f"arrayhub.assparse(x).{method}", f"dtype={narrow!r}" if narrow else "copy=True")
 
     if x.format not in rules.formats:  # type: ignore[operator]
         other = "to_format('coo')" if x.batch_ndim or x.dense_ndim else "to_format('csr')"
@@ -302,8 +304,8 @@ def _check_kind(x: Any, rules: SparseLibrary, library: str) -> None:
     if rules.values and x.dtype.char not in rules.values:
         names = list(dict.fromkeys(np.dtype(char).name for char in rules.values))
         wider = next((name for name in names if np.can_cast(x.dtype, name)), None)
-    elif library == "jax" and x.dtype.name in NARROWED and not has_x64():
-        names, wider = [f"{NARROWED[x.dtype.name]}, or {x.dtype.name} with jax_enable_x64"], NARROWED[x.dtype.name]
+    elif narrow:
+        names, wider = [f"{narrow}, or {x.dtype.name} with jax_enable_x64"], narrow
     else:
         return
     place = ("device='cpu'",) if rules.host and not is_on_host(x) else ()

@@ -308,7 +308,7 @@ def elements(x: Any, keeps_blocks: bool = False) -> tuple[tuple[Any, ...], Any]:
     """
     validate(x)
     batches, parts = _count_batches(x), [as_numpy(array) for array in structure_of(x)]
-    narrow = max(*x.shape, batches) <= _INT32_MAX and all(array.itemsize <= 4 for array in parts)
+    narrow = max((*x.shape, batches)) <= _INT32_MAX and all(array.itemsize <= 4 for array in parts)
     stored = as_numpy(x.data)
     stored = stored.reshape(batches, *stored.shape[x.batch_ndim :])
     used = np.ones(stored.shape[:2], bool) if x._state & PADDED else None

@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import PASSES_ON, Refusal, dimensions, first_line, name_of_type, needed, root_of, show
+from arrayhub._core.errors import (
+    PASSES_ON,
+    Refusal,
+    TypeRefusal,
+    dimensions,
+    first_line,
+    name_of_type,
+    needed,
+    root_of,
+    show,
+)
 from arrayhub.convert.functions import SparseParts, as_cupy, as_jax, as_numpy, as_torch, asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.wrappers import sparse_module
@@ -77,9 +87,11 @@ def _parse_scipy(obj: Any, copy: Copy) -> Any:
         return _parse_coords("scipy.sparse", shape, obj.data, tuple(coords))
     row = FORMATS.get(name)
     if row is None or len(shape) != 2:
-        raise BufferError(
-            f"{name_of_type(type(obj))}: {name} of {dimensions(obj.ndim)} is not supported; accepted: coo, and csr, csc"
-            " and bsr of 2 dimensions. Call x.tocoo() first, which copies"
+        raise Refusal(
+            name_of_type(type(obj)),
+            f"{name} of {dimensions(obj.ndim)} is not supported",
+            "coo, and csr, csc and bsr of 2 dimensions",
+            "arrayhub.assparse(x.tocoo())",
         )
     pointers = obj.indptr
     data, indices, indptr = asarray(obj.data), asarray(obj.indices), asarray(pointers)
@@ -185,9 +197,10 @@ def _parse_jax(obj: Any, copy: Copy) -> Any:
     """Import a BCOO or BCSR matrix of jax.experimental.sparse, including batch dimensions and dense dimensions."""
     source, kind = "jax.experimental.sparse", type(obj).__name__
     if kind not in ("BCOO", "BCSR"):
-        raise BufferError(
-            f"{name_of_type(type(obj))}: {kind} is not supported; accepted: BCOO and BCSR. Call"
-            " jax.experimental.sparse.BCOO.fromdense(x.todense()) first, which copies"
+        raise Refusal(
+            name_of_type(type(obj)),
+            f"{kind} is not supported",
+            "BCOO and BCSR. Call jax.experimental.sparse.BCOO.fromdense(x.todense()) first, which copies",
         )
     shape, batch = tuple(obj.shape), obj.n_batch
     arrays = [asarray(part) for part in (obj.data, obj.indices, *([obj.indptr] if kind == "BCSR" else []))]
@@ -225,9 +238,8 @@ def _parse_cupy(obj: Any, copy: Copy) -> Any:
     """Import a matrix of cupyx.scipy.sparse."""
     name = obj.format
     if name not in ("coo", "csr", "csc"):
-        raise BufferError(
-            f"{name_of_type(type(obj))}: {name} is not supported; accepted: coo, csr, csc. Call x.tocsr() first, which"
-            " copies"
+        raise Refusal(
+            name_of_type(type(obj)), f"{name} is not supported", "coo, csr, csc", "arrayhub.assparse(x.tocsr())"
         )
     if name == "coo":
         return _parse_coords("cupyx.scipy.sparse", obj.shape, obj.data, (obj.row, obj.col))
@@ -253,8 +265,8 @@ def _parse_pydata_sparse(obj: Any, copy: Copy) -> Any:
     if not np.array_equal(obj.fill_value, np.zeros((), obj.dtype)):
         raise Refusal(
             cls,
-            f"fill_value is {obj.fill_value}; accepted: 0, the fill value of other libraries. Use x.todense(), a"
-            " dense copy",
+            f"fill_value is {obj.fill_value}",
+            "0, the fill value of other libraries. Use x.todense(), a dense copy",
         )
     shape = tuple(map(int, obj.shape))
     if hasattr(obj, "coords"):
@@ -264,7 +276,8 @@ def _parse_pydata_sparse(obj: Any, copy: Copy) -> Any:
         raise Refusal(
             cls,
             f"compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
-            " with one compressed axis. Call x.asformat('coo') first, which copies",
+            " with one compressed axis",
+            call="arrayhub.assparse(x.asformat('coo'))",
         )
     return _parse_compressed("sparse", "csr" if axes == (0,) else "csc", shape, obj.data, obj.indices, obj.indptr)
 
@@ -424,10 +437,10 @@ def assparse(
         advice = _SPARSE_COLUMNS.get(name_of_type(type(obj)), "")
         if not advice or not hasattr(obj, "sparse"):
             advice = "Use arrayhub.asarray(x) for dense arrays"
-        raise TypeError(
-            f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse arrays"
-            " of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
-            f" {advice}"
+        raise TypeRefusal(
+            "assparse",
+            f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse",
+            f"sparse arrays of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL. {advice}",
         )
     if validate is not True:
         x = _mark_trusted(x, validate)

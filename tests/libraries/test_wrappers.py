@@ -168,6 +168,24 @@ def test_sparse_matrices_are_rejected(kind, family):
     assert eval(call, {"arrayhub": ah, "x": x}).shape == (3, 3)
 
 
+@pytest.mark.parametrize(
+    ("module", "make", "call"),
+    [
+        ("scipy.sparse", lambda sparse: sparse.csr_array(np.array([1.0, 0.0])), "arrayhub.assparse(x.tocoo())"),
+        ("sparse", lambda sparse: sparse.DOK.from_numpy(np.eye(2)), "arrayhub.assparse(x.asformat('coo'))"),
+        ("sparse", lambda sparse: sparse.GCXS(np.ones((2, 2, 2))), "arrayhub.assparse(x.asformat('coo'))"),
+        ("sparse", lambda sparse: sparse.COO(np.eye(2), fill_value=1.0), "x.todense()"),
+    ],
+)  # fmt: skip
+def test_sparse_arrays_that_assparse_rejects_name_a_call_that_works(module, make, call):
+    x = make(pytest.importorskip(module))
+    assert_refused(x, call)
+    assert eval(call, {"arrayhub": ah, "x": x}).shape == x.shape
+    with pytest.raises(ah.Refusal) as raised:
+        ah.assparse(x)
+    assert raised.value.call in (call, "")
+
+
 # -------------------------------------------------------------------------------------------------------------- xarray
 
 
