@@ -207,7 +207,14 @@ cdef object without_missing(object obj, object missing, object dtype):
     if isinstance(missing, str) and missing == "mask":
         raise ValueError("asarray: missing is 'mask', which makes two arrays; accepted: 'nan' or a value. Call"
                          " arrayhub.as_numpy(x, missing='mask')")
-    return hooks.nested.resolve_missing(obj, missing, False, as_dtype(dtype))[0]
+    try:
+        made = hooks.nested.resolve_missing(obj, missing, False, as_dtype(dtype))[0]
+        if isinstance(made, Tree):
+            import_array(made, None)      # an error is about `obj`
+        return made
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
+        refusal = error
+    raise hooks.advice.complete_refusal(refusal, obj, "arrayhub")
 
 
 cdef Descriptor import_or_build(

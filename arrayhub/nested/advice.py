@@ -151,10 +151,12 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     found = advise(obj, consumer)
     # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
     by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
-    # Values are built whatever the arguments are, so that the same call fails again.
-    is_same = issubclass(type(obj), VALUES) and found.call == call_of(consumer)
+    # Values are built whatever the arguments are, and `advise` does not run queries, so that the same call fails again.
+    is_same = (issubclass(type(obj), VALUES) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
     if found.verdict == CANNOT or not (by_library or is_same or isinstance(refusal, RangeRefusal)):
         refusal.call = found.call
+    elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
+        refusal.call = ""
     return refusal
 
 
