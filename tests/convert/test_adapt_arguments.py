@@ -143,7 +143,7 @@ REFUSED = {
     "Dataset": lambda path: pytest.importorskip("xarray").Dataset({"a": ("t", [1])}),
     "UMat": lambda path: pytest.importorskip("cv2").UMat(np.ones((2, 2), "u1")),
     "vtk": lambda path: pytest.importorskip("vtk").vtkImageData(),
-    "QImage": lambda path: pytest.importorskip("PySide6.QtGui").QImage(4, 4, 4),
+    "QImage": lambda path: (lambda image: image(4, 4, image.Format(4)))(pytest.importorskip("PySide6.QtGui").QImage),
     "VideoFrame": lambda path: pytest.importorskip("av").VideoFrame(4, 4, "rgb24"),
     "sympy": lambda path: pytest.importorskip("sympy").Matrix([[1]]),
     "pint": lambda path: ONES * pytest.importorskip("pint").UnitRegistry().meter,
