@@ -283,13 +283,24 @@ cdef inline bint is_ndarray(object obj) noexcept:
     return PyType_IsSubtype(Py_TYPE(obj), _NDARRAY)
 
 
+def objects_of(obj):
+    """Return the ndarray of Python objects that `obj` is, or that an array of xarray wraps. Return None for other objects."""
+    data = obj
+    if not is_ndarray(obj):
+        if root_of(type(obj)) != "xarray" or getattr(obj, "dtype", None) != object:
+            return None
+        data = obj.data
+    return data if is_ndarray(data) and data.dtype == object and not issubclass(type(data), numpy.ma.MaskedArray) else None
+
+
 cdef bint is_object_array(object obj) except -1:
-    return is_ndarray(obj) and obj.dtype == object and not issubclass(type(obj), numpy.ma.MaskedArray)
+    return objects_of(obj) is not None
 
 
 cdef object values_of(object obj):
-    """Return the elements of an ndarray of Python objects as a nested list. An array without elements keeps its shape."""
-    return obj.tolist() if obj.size else numpy.zeros(obj.shape)
+    """Return the elements of an array of Python objects as a nested list. An array without elements keeps its shape."""
+    objects = objects_of(obj)
+    return objects.tolist() if objects.size else numpy.zeros(objects.shape)
 
 
 cdef Descriptor import_objects(object obj):

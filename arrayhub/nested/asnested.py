@@ -25,7 +25,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
-from arrayhub.convert.functions import as_numpy, asarray, refuse_bytes
+from arrayhub.convert.functions import as_numpy, asarray, objects_of, refuse_bytes
 from arrayhub.convert.labels import get_names, label_kind
 from arrayhub.convert.names import sparse_library
 from arrayhub.convert.target import array_of
@@ -349,6 +349,9 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return _from_columns(obj, copy)
     if issubclass(cls, np.ndarray):
         return from_numpy(obj, copy)
+    objects = objects_of(obj)
+    if objects is not None:  # of xarray, where NaN among strings is missing
+        return from_numpy(np.where(obj.notnull().data, objects, None), copy)
     if is_awkward(obj):
         return from_awkward(obj, copy)
     if is_jagged(obj):

@@ -189,6 +189,20 @@ def test_sparse_arrays_that_assparse_rejects_name_a_call_that_works(module, make
 # -------------------------------------------------------------------------------------------------------------- xarray
 
 
+def test_objects_in_xarray_are_imported_as_objects_of_numpy():
+    xarray = pytest.importorskip("xarray")
+    for wrap in (xarray.DataArray, lambda values: xarray.Variable("n", values)):
+        words = wrap(np.array(["a", "b", np.nan], object))
+        assert ah.asnested(words).to_list() == ["a", "b", None]
+        numbers = wrap(np.array([1, 2], object))
+        assert ah.as_numpy(numbers, copy=None).tolist() == ah.asarray(numbers, dtype="f4").tolist() == [1, 2]
+        for x in (words, numbers, wrap(np.array([1, "a"], object))):
+            with pytest.raises(ah.Refusal) as raised:
+                ah.as_numpy(x)
+            call = raised.value.call
+            assert not call if 1 in x.data and "a" in x.data else len(eval(call, {"arrayhub": ah, "x": x})) == len(x)
+
+
 def test_xarray_objects_are_imported_as_views():
     xarray = pytest.importorskip("xarray")
     values = np.arange(6.0).reshape(2, 3)
