@@ -145,6 +145,11 @@ def check_common(value, given, call):
         _check_integers(value, given.dtype, call)
 
 
+def are_unsigned(value):
+    """Return whether all values of a sequence are integers that uint64 represents."""
+    return all(is_integer(leaf) and 0 <= leaf < 2**64 for leaf in _leaves(value))
+
+
 def _check_text(value, call):
     leaves = _leaves(value)
     kinds = set(map(type, leaves))

@@ -151,7 +151,7 @@ cdef class Call:
 
     cdef Adapter adapter
     cdef list arrays            # the arrays in the arguments, as instances of Argument
-    cdef list pairs             # converted arguments, and the caller's objects
+    cdef list pairs             # arguments of the function, and the caller's objects
     cdef Target target          # target of the results; None until it is needed
     cdef bint has_foreign       # whether an array belongs to another library than the function's
 
@@ -255,6 +255,7 @@ cdef class Call:
         cdef Adapter adapter = self.adapter
         value = argument.value
         if adapter.is_own(value, argument.type, argument.writes):
+            self.pairs.append((value, value))
             return value
         is_subclass = issubclass(type(value), numpy.ndarray) and argument.type.owner == adapter.target.library
         if is_subclass and adapter.copy is True and adapter.missing is None and adapter.target.cls is None:
@@ -349,7 +350,7 @@ cdef class Call:
                 if issubclass(type(given), _CONTAINERS):
                     converted = self.convert_results(result)
                     return given if has_items_of(converted, given) else converted
-                if self.is_unchanged(made, given):
+                if made is given or self.is_unchanged(made, given):
                     return given
         cdef ArrayType found = array_type(result)
         if found is None and issubclass(type(result), _CONTAINERS):

@@ -1,7 +1,8 @@
 """Conversion to a class of a library: tables, columns and labelled arrays, for ``convert(x, Class)``."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -209,19 +210,30 @@ def _column_with_type_of(column: Any, model: Any) -> Any:
 # ------------------------------------------------------------------------------------------------- polars and pyarrow
 
 
-def _columns_of(library: str, obj: Any, options: Options) -> list[Any]:
-    """Return the columns of a 2-d array as arrays of a library that requires contiguous memory."""
+@contextmanager
+def _refusals_of(obj: Any, library: str) -> Iterator[None]:
+    """Give refusals of a part of `obj`, or of its import, the call that works for `obj`."""
+    try:
+        yield
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
+        raise hooks.advice.complete_refusal(error, obj, library)  # noqa: B904
+
+
+def _columns_of(library: str, obj: Any, options: Options, name: str) -> list[Any]:
+    """Return the columns of a 2-d array for the class `name` of a library that requires contiguous memory."""
     copy = options["copy"]
     if is_matrix_of_objects(obj):
         options = {**options, "copy": None if copy is False else copy}  # as `as_pandas` does
         return [get_exporter(library)(obj[:, k], **options) for k in range(obj.shape[1])]
     array = hooks.functions.asarray(obj, **{**options, "copy": None if copy is True else copy})
     if copy is False and not array[:, :1].flags["C"]:
-        raise BufferError(
-            f"{'pyarrow' if library == 'arrow' else library}: the columns of the array, whose shape is {array.shape},"
-            " are not contiguous; accepted: contiguous columns, as in Fortran order. Pass copy=True"
-        )
-    return [get_exporter(library)(array[:, k], copy=copy) for k in range(array.shape[1])]
+        with _refusals_of(obj, library):
+            get_exporter(library)(array[:0, 0], copy=True)  # raises the error for elements that no copy makes suitable
+        reason = f"the columns of the array, whose shape is {array.shape}, are not contiguous"
+        accepted = "contiguous columns, as in Fortran order"
+        raise Refusal(name.partition(".")[0], reason, accepted, f"arrayhub.convert(x, {name}, copy=True)")
+    with _refusals_of(obj, library):
+        return [get_exporter(library)(array[:, k], copy=copy) for k in range(array.shape[1])]
 
 
 def _has_strided_columns(obj: Any, options: Options) -> bool:
@@ -236,8 +248,10 @@ def _has_strided_columns(obj: Any, options: Options) -> bool:
 
 def _make_polars_frame(obj: Any, options: Options) -> Any:
     if _is_matrix(obj) or _has_strided_columns(obj, options):
-        columns = _columns_of("polars", obj, options)
-        return sys.modules["polars"].DataFrame([column.alias(f"column_{k}") for k, column in enumerate(columns)])
+        columns = _columns_of("polars", obj, options, "polars.DataFrame")
+        frame = sys.modules["polars"].DataFrame
+        columns = [column.to_struct() if isinstance(column, frame) else column for column in columns]  # records
+        return frame([column.alias(f"column_{k}") for k, column in enumerate(columns)])
     made = _export("polars", obj, options)
     return made.to_frame() if isinstance(made, sys.modules["polars"].Series) else made
 
@@ -265,11 +279,12 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
     pyarrow = sys.modules["pyarrow"]
     repeats = is_frame(obj) and not obj.columns.is_unique  # pandas does not export such a frame to Arrow
     if _is_matrix(obj) or repeats or _has_strided_columns(obj, options):
-        columns = _columns_of("arrow", obj, options)
+        columns = _columns_of("arrow", obj, options, f"pyarrow.{name}")
         names = list(map(str, getattr(obj, "columns", range(len(columns)))))
         return getattr(pyarrow, name).from_arrays(columns, names=names)
-    column = hooks.nested.asnested(obj, **{**options, "copy": None if options["copy"] is True else options["copy"]})
-    made = get_exporter("arrow")(column, copy=options["copy"])
+    with _refusals_of(obj, "arrow"):
+        column = hooks.nested.asnested(obj, **{**options, "copy": None if options["copy"] is True else options["copy"]})
+        made = get_exporter("arrow")(column, copy=options["copy"])
     chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]
     if not pyarrow.types.is_struct(made.type):
         chunks = [pyarrow.StructArray.from_arrays([chunk], names=["0"]) for chunk in chunks]

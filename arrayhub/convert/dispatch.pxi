@@ -53,6 +53,7 @@ from arrayhub._core.errors import (
     InterfaceError,
     Refusal,
     TypeRefusal,
+    form_of,
     locate_refusal,
     name_of_type,
     reason_of,
@@ -333,14 +334,20 @@ cdef Descriptor by_other_means(object obj, list refusals):
     if issubclass(type(obj), VALUES):
         numpy_library.refuse_endless(obj, "asarray")
         check_values(obj)      # first, because NumPy's conversion calls methods of the elements, which may run a query
-        from arrayhub.array.casting import check_common, no_type_error
+        from arrayhub.array.casting import are_unsigned, check_common, no_type_error
 
         try:
             a = numpy_library.copy_values(obj)
         except OverflowError as error:
-            raise no_type_error(obj, error, "asarray") from error
+            raise form_of(no_type_error(obj, error, "asarray")) from error
         if isinstance(obj, (list, tuple)) and may_have_lost(a):
-            check_common(numpy_library.with_ndarrays(obj), numpy_library.emit(a), "asarray")
+            values = numpy_library.with_ndarrays(obj)
+            if a.typenum_ == cnp.NPY_DOUBLE and are_unsigned(values):      # NumPy rounds integers of int64 and uint64
+                return numpy_library.copy_values_as(obj, numpy.dtype("u8"))
+            try:
+                check_common(values, numpy_library.emit(a), "asarray")
+            except (OverflowError, TypeError, ValueError) as error:
+                raise form_of(error)
         return a
     if refusals:
         raise refusal_error(obj, refusals) from refusals[0][1]

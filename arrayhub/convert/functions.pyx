@@ -200,7 +200,14 @@ cdef object without_missing(object obj, object missing, object dtype):
     if isinstance(missing, str) and missing == "mask":
         raise ValueError("asarray: missing is 'mask', which makes two arrays; accepted: 'nan' or a value. Call"
                          " arrayhub.as_numpy(x, missing='mask')")
-    return hooks.nested.resolve_missing(obj, missing, False, as_dtype(dtype))[0]
+    try:
+        made = hooks.nested.resolve_missing(obj, missing, False, as_dtype(dtype))[0]
+        if isinstance(made, Tree):
+            import_array(made, None)      # an error is about `obj`
+        return made
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
+        refusal = error
+    raise hooks.advice.complete_refusal(refusal, obj, "arrayhub")
 
 
 cdef Descriptor import_or_build(
@@ -249,7 +256,7 @@ cdef object without_lazy_bits(object obj):
 cdef Descriptor build_dense(object obj, bint keeps_lists, object dtype):
     """Copy an object that `import_array` rejects to a dense array, or return None."""
     cdef Descriptor a
-    if is_object_array(obj):
+    if objects_of(obj) is not None:
         return import_objects(obj)
     if is_own(obj, _TORCH):
         resolved = without_lazy_bits(obj)
@@ -269,13 +276,20 @@ cdef inline bint is_ndarray(object obj) noexcept:
     return PyType_IsSubtype(Py_TYPE(obj), _NDARRAY)
 
 
-cdef bint is_object_array(object obj) except -1:
-    return is_ndarray(obj) and obj.dtype == object and not issubclass(type(obj), numpy.ma.MaskedArray)
+cpdef object objects_of(object obj):
+    """Return the ndarray of Python objects that `obj` is, or that an array of xarray wraps. Return None for other objects."""
+    data = obj
+    if not is_ndarray(obj):
+        if root_of(type(obj)) != "xarray" or getattr(obj, "dtype", None) != object:
+            return None
+        data = obj.data
+    return data if is_ndarray(data) and data.dtype == object and not issubclass(type(data), numpy.ma.MaskedArray) else None
 
 
 cdef object values_of(object obj):
-    """Return the elements of an ndarray of Python objects as a nested list. An array without elements keeps its shape."""
-    return obj.tolist() if obj.size else numpy.zeros(obj.shape)
+    """Return the elements of an array of Python objects as a nested list. An array without elements keeps its shape."""
+    objects = objects_of(obj)
+    return objects.tolist() if objects.size else numpy.zeros(objects.shape)
 
 
 cdef Descriptor import_objects(object obj):
@@ -293,7 +307,7 @@ cdef Descriptor import_for_dtype(object obj, object dtype, object order, bint ke
     """Import `obj`, whose elements will be converted to `dtype`. Values are built as elements of this type, if necessary."""
     if issubclass(type(obj), VALUES):
         return import_values(obj, requested_dtype(dtype), order)
-    if is_object_array(obj):
+    if objects_of(obj) is not None:
         return import_values(values_of(obj), requested_dtype(dtype), order)
     return import_or_build(obj, order, keeps_lists, dtype, is_built)
 
@@ -373,7 +387,7 @@ cdef Descriptor cast_imported(Descriptor a, object obj, object dtype):
     if issubclass(type(obj), VALUES) and import_copied(a, obj) and host_readable(a):
         check_numbers(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
-    if is_object_array(obj):
+    if objects_of(obj) is not None:
         return cast_imported(a, values_of(obj), dtype)
     return transfer.astype(a, dtype)
 
@@ -499,7 +513,7 @@ cdef object import_structured(object obj, object copy):
     sparse = hooks.sparse.import_or_none(obj, copy)
     if sparse is not None:
         return sparse
-    return None if copy is False and is_object_array(obj) else hooks.nested.import_or_none(obj, copy)
+    return None if copy is False and objects_of(obj) is not None else hooks.nested.import_or_none(obj, copy)
 
 
 def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
@@ -787,7 +801,7 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
         return give_refused(obj, to, None, allow_readonly, refusal)
     if is_narrowed(obj, to):
         imported = narrow_for_jax(imported, to.call)
-    if to is _NUMPY and is_ndarray(obj) and not is_object_array(obj):
+    if to is _NUMPY and is_ndarray(obj) and objects_of(obj) is None:
         return obj
     if is_tree or to is not _JAX or is_aligned(imported):
         try:
@@ -806,7 +820,7 @@ cdef bint is_built(object obj, Library to) except -1:
 
 cdef inline bint is_narrowed(object obj, Library to) except -1:
     """Return whether `obj` is a list or number, or an array of Python numbers, whose elements jax would narrow."""
-    return to is _JAX and (issubclass(type(obj), VALUES) or is_object_array(obj))
+    return to is _JAX and (issubclass(type(obj), VALUES) or objects_of(obj) is not None)
 
 
 cdef bint stays(object array, Library to) except -1:

@@ -343,7 +343,9 @@ cdef int refuse_mask(object obj) except -1:
         if hides:
             missing = MISSING_TIMES if obj.dtype.kind in "mM" else MISSING_VALUES
             helps = f"x.filled(value), or {bare} to ignore it, or {missing}"
-    call = "arrayhub.asnested(x)" if hides and mask.dtype.names is None and mask.ndim else ""     # what asnested accepts
+    call = ""
+    if issubclass(cls, np.ma.MaskedArray) and mask.dtype.names is None and mask.ndim and getattr(obj, "unit", None) is None:
+        call = "arrayhub.asnested(x)" if hides else "arrayhub.asarray(x, copy=None)"
     raise TypeRefusal(f"{module_of(cls)}.{cls.__name__}", "mask is set", f"arrays without a mask. Use {helps}", call)
 
 

@@ -122,8 +122,15 @@ def _call_on_h5py(obj: Any) -> str:
 
 
 def _call_on_sparse(obj: Any) -> str:
-    own = getattr(obj, "format", "coo") in ("coo", "csr", "csc", "bsr")
+    own = obj.format == "coo" or (obj.ndim == 2 and obj.format in ("csr", "csc", "bsr"))
     return f"arrayhub.assparse({'x' if own else 'x.tocoo()'})"
+
+
+def _call_on_pydata_sparse(obj: Any) -> str:
+    if not np.array_equal(obj.fill_value, np.zeros((), obj.dtype)):
+        return "x.todense()"
+    own = hasattr(obj, "coords") or (obj.ndim == 2 and len(getattr(obj, "compressed_axes", None) or ()) == 1)
+    return "arrayhub.assparse(x)" if own else "arrayhub.assparse(x.asformat('coo'))"
 
 
 def _dtype_of_xarray(obj: Any) -> Any:
@@ -515,7 +522,7 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("sparse",),
         sparse={"SparseArray": "pydata_sparse"},
         types={"SparseArray": None},
-        advice={"SparseArray": "arrayhub.assparse(x)"},
+        advice={"SparseArray": _call_on_pydata_sparse},
     ),
     # A buffer of vtkBitArray contains packed bits.
     "vtkmodules": dict(

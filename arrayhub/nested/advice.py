@@ -45,6 +45,7 @@ from arrayhub.convert.functions import (
     VALUES,
     asarray,
     is_array_of,
+    objects_of,
 )
 from arrayhub.convert.names import sparse_library
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
@@ -150,10 +151,12 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     found = advise(obj, consumer)
     # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
     by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
-    # Values are built whatever the arguments are, so that the same call fails again.
-    is_same = issubclass(type(obj), VALUES) and found.call == call_of(consumer)
+    # Values are built whatever the arguments are, and `advise` does not run queries, so that the same call fails again.
+    is_same = (issubclass(type(obj), VALUES) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
     if found.verdict == CANNOT or not (by_library or is_same or isinstance(refusal, RangeRefusal)):
         refusal.call = found.call
+    elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
+        refusal.call = ""
     return refusal
 
 
@@ -311,6 +314,8 @@ def _copy_first(obj: Any) -> Any:
     if is_arrow_scalar(cls):
         return asnested(obj)
     if issubclass(cls, (list, tuple)) or is_awkward(obj) or is_pandas(obj) or hasattr(cls, "__arrow_array__"):
+        return asnested(_first_of(obj))
+    if objects_of(obj) is not None:  # in an array of xarray
         return asnested(_first_of(obj))
     return None
 
@@ -520,7 +525,7 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     """Return the verdict of a library of dense arrays on nested data."""
     node, column = source.array, _column_of(source.array)
     own = issubclass(type(obj), NestedArray)
-    of_objects = issubclass(type(obj), np.ndarray) and obj.dtype.hasobject
+    of_objects = objects_of(obj) is not None or (issubclass(type(obj), np.ndarray) and obj.dtype.hasobject)
     if (source.kind == "values" or of_objects) and (
         kind_of(column.leaf).fields or (column.array is not None and column.array.dtype.kind in "mM")
     ):  # lists of records and of times, and dicts, which only asnested imports
@@ -817,7 +822,7 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     why, root = _reason(source.refusal), root_of(type(obj))
     refused = form_of(source.refusal) if source.refusal is not None else None
     call = refused.call if isinstance(refused, Refusal) else ""
-    own = wrappers.expression(obj)
+    own = "" if objects_of(obj) is not None else wrappers.expression(obj)
     call = "" if call == "arrayhub.asnested(x)" and not own else call  # `asnested` failed, too
     if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
         own = call = "x.todense()"

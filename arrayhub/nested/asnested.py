@@ -10,6 +10,8 @@ from arrayhub._core.copying import VIEW, Copy, check_copy, forbidden, view_or_co
 from arrayhub._core.errors import (
     PASSES_ON,
     Refusal,
+    TypeRefusal,
+    ValueRefusal,
     first_line,
     name_of_type,
     needed,
@@ -23,7 +25,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
-from arrayhub.convert.functions import as_numpy, asarray, refuse_bytes
+from arrayhub.convert.functions import as_numpy, asarray, objects_of, refuse_bytes
 from arrayhub.convert.labels import get_names, label_kind
 from arrayhub.convert.names import sparse_library
 from arrayhub.convert.target import array_of
@@ -161,7 +163,8 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
         except Refusal as error:
             error.call = error.call or _nested_import_of(obj)
             raise
-    if not (is_column(obj) or is_awkward(obj) or is_arrow_scalar(type(obj)) or is_pandas(obj)):
+    is_masked = issubclass(type(obj), np.ma.MaskedArray)  # whose mask may hide nothing
+    if not (is_masked or is_column(obj) or is_awkward(obj) or is_arrow_scalar(type(obj)) or is_pandas(obj)):
         return None
     try:
         column = asnested(obj)
@@ -346,6 +349,9 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return _from_columns(obj, copy)
     if issubclass(cls, np.ndarray):
         return from_numpy(obj, copy)
+    objects = objects_of(obj)
+    if objects is not None:  # of xarray, where NaN among strings is missing
+        return from_numpy(np.where(obj.notnull().data, objects, None), copy)
     if is_awkward(obj):
         return from_awkward(obj, copy)
     if is_jagged(obj):
@@ -363,9 +369,8 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         forbidden(copy, "asnested", "values do not have memory to view")
     array = asarray(obj, copy=False if copy is VIEW else copy)
     if array.ndim == 0:
-        raise TypeError(
-            f"asnested: {show(array)} has 0 dimensions; accepted: one or more. Use arrayhub.asarray(x).reshape(-1)"
-        )
+        reason = f"{show(array)} has 0 dimensions"
+        raise TypeRefusal("asnested", reason, "one or more", "arrayhub.asnested(arrayhub.asarray(x).reshape(-1))")
     if (array.dtype.kind in "SU" or array.dtype.names is not None) and is_host_readable(array):
         return from_numpy(as_numpy(array), copy)
     return nested_of(array)
@@ -376,7 +381,7 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
     parts: list[NestedArray] = []
     for name, column in columns.items():
         if not isinstance(name, str):
-            raise TypeError(f"asnested: the dict has the key {show(name)}; accepted: names of columns, of type str")
+            raise TypeRefusal("asnested", f"the dict has the key {show(name)}", "names of columns, of type str")
         try:
             x = asnested(column, copy=copy)
             one = one_chunk(x)
@@ -387,10 +392,9 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
         except (BufferError, TypeError, ValueError, OverflowError) as error:
             raise relabel(error, f"asnested: column {show(name)}") from error
         if parts and len(one) != len(parts[0]):
-            raise ValueError(
-                f"asnested: column {show(name)} has {len(one)} elements, and column {show(next(iter(columns)))} has"
-                f" {len(parts[0])}; accepted: columns of one length"
-            )
+            first = f"column {show(next(iter(columns)))} has {len(parts[0])}"
+            reason = f"column {show(name)} has {len(one)} elements, and {first}"
+            raise ValueRefusal("asnested", reason, "columns of one length")
         parts.append(one)
     fields = tuple(unwrap_flat(rename_column(part, None)) for part in parts)
     return make("record", len(parts[0]) if parts else 0, names=tuple(columns), parts=fields)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import forbidden
+from arrayhub._core.errors import TypeRefusal
 from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, cover_missing, from_string_dtype, make, nested_of, unwrap_flat
 from arrayhub.nested.from_python import characters, from_python
@@ -17,10 +18,9 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
     For VIEW, raise BufferError if strings or Python objects must be copied.
     """
     if array.ndim == 0 or (array.dtype.kind == "T" and array.ndim > 1):
-        raise TypeError(
-            f"asnested: the ndarray of {array.dtype} has {array.ndim} dimensions; accepted: one or more, and exactly"
-            " one for StringDType. Use x.reshape(-1)"
-        )
+        reason = f"the ndarray of {array.dtype} has {array.ndim} dimensions"
+        accepted = "one or more, and exactly one for StringDType"
+        raise TypeRefusal("asnested", reason, accepted, "arrayhub.asnested(x.reshape(-1))")
     if array.dtype.kind in "STU":
         forbidden(copy, "asnested", "NumPy stores strings in a different layout")
     if isinstance(array, np.ma.MaskedArray):
@@ -53,7 +53,7 @@ def _import_masked(array: Any, copy: bool | None) -> NestedArray:
     Masked strings become missing elements without characters.
     """
     if array.dtype.names is not None:
-        raise TypeError("asnested: the masked array has records; accepted: numbers or strings. Pass one field of x")
+        raise TypeRefusal("asnested", "the masked array has records", "numbers or strings. Pass one field of x")
     if array.ndim > 1:
         return _masked_rows(array, copy)
     mask = np.ma.getmaskarray(array)

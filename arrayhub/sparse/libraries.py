@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import PASSES_ON, Refusal, dimensions, first_line, name_of_type, needed, root_of, show
+from arrayhub._core.errors import (
+    PASSES_ON,
+    Refusal,
+    TypeRefusal,
+    dimensions,
+    first_line,
+    name_of_type,
+    needed,
+    root_of,
+    show,
+)
 from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, asarray
 from arrayhub.convert.labels import cache_by_type
 from arrayhub.libraries.known import derived_from
@@ -64,9 +74,11 @@ def _parse_scipy(obj: Any, copy: Copy) -> Any:
     """Import an array or a matrix of scipy.sparse or cupyx.scipy.sparse."""
     row, shape, blocksize = FORMATS.get(obj.format), obj.shape, None
     if row is None or (row.compressed is not None and len(shape) != 2):
-        raise BufferError(
-            f"{name_of_type(type(obj))}: {obj.format} of {dimensions(obj.ndim)} is not supported; accepted: coo, and"
-            " csr, csc and bsr of 2 dimensions. Call x.tocoo() first, which copies"
+        raise Refusal(
+            name_of_type(type(obj)),
+            f"{obj.format} of {dimensions(obj.ndim)} is not supported",
+            "coo, and csr, csc and bsr of 2 dimensions",
+            "arrayhub.assparse(x.tocoo())",
         )
     data = asarray(obj.data)
     if row.compressed is None:  # the matrices of cupyx do not have `coords`
@@ -175,9 +187,10 @@ def _parse_jax(obj: Any, copy: Copy) -> Any:
     """Import a BCOO or BCSR matrix of jax.experimental.sparse, including batch dimensions and dense dimensions."""
     source, kind = "jax.experimental.sparse", type(obj).__name__
     if kind not in ("BCOO", "BCSR"):
-        raise BufferError(
-            f"{name_of_type(type(obj))}: {kind} is not supported; accepted: BCOO and BCSR. Call"
-            " jax.experimental.sparse.BCOO.fromdense(x.todense()) first, which copies"
+        raise Refusal(
+            name_of_type(type(obj)),
+            f"{kind} is not supported",
+            "BCOO and BCSR. Call jax.experimental.sparse.BCOO.fromdense(x.todense()) first, which copies",
         )
     shape, batch = tuple(obj.shape), obj.n_batch
     arrays = [asarray(part) for part in (obj.data, obj.indices, *([obj.indptr] if kind == "BCSR" else []))]
@@ -215,8 +228,8 @@ def _parse_pydata_sparse(obj: Any, copy: Copy) -> Any:
     if not np.array_equal(obj.fill_value, np.zeros((), obj.dtype)):
         raise Refusal(
             cls,
-            f"fill_value is {obj.fill_value}; accepted: 0, the fill value of other libraries. Use x.todense(), a"
-            " dense copy",
+            f"fill_value is {obj.fill_value}",
+            "0, the fill value of other libraries. Use x.todense(), a dense copy",
         )
     shape = tuple(map(int, obj.shape))
     if hasattr(obj, "coords"):
@@ -226,7 +239,8 @@ def _parse_pydata_sparse(obj: Any, copy: Copy) -> Any:
         raise Refusal(
             cls,
             f"compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
-            " with one compressed axis. Call x.asformat('coo') first, which copies",
+            " with one compressed axis",
+            call="arrayhub.assparse(x.asformat('coo'))",
         )
     return import_parts("sparse", ("csr", "csc")[axes[0]], shape, obj.data, (obj.indices, obj.indptr))
 
@@ -347,10 +361,11 @@ def assparse(
     x = sparse_or_none(obj, copy if dtype is None and device is None else None)
     if x is None:
         advice = _SPARSE_COLUMNS.get(name_of_type(type(obj)), "") if hasattr(obj, "sparse") else ""
-        raise TypeError(
-            f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse arrays"
-            " of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
-            f" {advice or 'Use arrayhub.asarray(x) for dense arrays'}"
+        raise TypeRefusal(
+            "assparse",
+            f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse",
+            "sparse arrays of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
+            f" {advice or 'Use arrayhub.asarray(x) for dense arrays'}",
         )
     made = x._change(dtype, device)
     if copy and made is x and root_of(type(obj)) != "onedal":  # oneDAL itself makes a copy

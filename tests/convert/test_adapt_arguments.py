@@ -384,6 +384,15 @@ def test_containers_of_own_arrays_are_passed_and_returned_unchanged():
     assert ah.adapt("numpy")(lambda x: x)(tensors) is tensors
 
 
+def test_results_that_are_own_arrays_of_the_caller_are_returned_unchanged():
+    torch = pytest.importorskip("torch")
+    tensor, out, pair = torch.ones(2), np.zeros(2), (np.zeros(2), np.zeros(2))
+    assert ah.adapt("numpy")(np.cumsum)(tensor, out=out) is out and out.tolist() == [1, 2]
+    made = ah.adapt("numpy")(lambda x, out: np.modf(x, out=out))(tensor, out=pair)
+    assert made[0] is pair[0] and made[1] is pair[1] and pair[1].tolist() == [1, 1]
+    assert isinstance(ah.adapt("numpy")(lambda x, y: y + 1)(tensor, out), torch.Tensor)
+
+
 # --------------------------------------------------------------------------------------------------------------- writes
 
 

@@ -31,9 +31,15 @@ def test_matrix_columns_become_table_columns(cls):
         made = ah.convert(matrix, cls)
         assert type(made) is cls and rows(made) == [[1, 2], [3, 4]]
     if cls is not pd.DataFrame:
-        library = cls.__module__.partition(".")[0]
-        with pytest.raises(BufferError, match=f"^{library}: the columns of the array, .* Pass copy=True$"):
-            ah.convert(np.ascontiguousarray(MATRIX), cls)
+        rows_first = np.ascontiguousarray(MATRIX)
+        with pytest.raises(ah.Refusal, match="the columns of the array, .* are not contiguous") as raised:
+            ah.convert(rows_first, cls)
+        assert raised.value.subject == cls.__module__.partition(".")[0]
+        with pytest.raises(ah.Refusal, match="complex128") as refused:
+            ah.convert(rows_first * 1j, cls)
+        assert "copy=True" not in refused.value.call
+        again = eval(raised.value.call, {"arrayhub": ah, "polars": pl, "pyarrow": pa, "x": rows_first})
+        assert type(again) is cls and rows(again) == [[1, 2], [3, 4]]
     made = ah.convert(np.ascontiguousarray(MATRIX), cls, copy=None)
     assert type(made) is cls and rows(made) == [[1, 2], [3, 4]]
 
@@ -115,7 +121,7 @@ def test_columns_of_a_frame_of_one_type_are_shared(cls):
         column = made["b"] if cls is pl.DataFrame else made.column(1)
         assert ah.asarray(column).ptr == MATRIX[:, 1].ctypes.data
     strided = pd.DataFrame(np.ascontiguousarray(MATRIX), columns=["a", "b"], copy=False)
-    with pytest.raises(BufferError, match=r"the columns of the array, .* are not contiguous.* Pass copy=True$"):
+    with pytest.raises(BufferError, match=r"the columns of the array, .* are not contiguous.*, copy=True\)$"):
         ah.like(strided, cls, copy=False)
     assert names_of(ah.like(strided, cls, copy=True)) == ["a", "b"]
 
@@ -208,3 +214,21 @@ def test_types_of_xarray():
         assert type(made) is cls and made.shape == (2, 3)
     with pytest.raises(ValueError, match=r"^xarray\.Dataset: the array does not have fields; accepted: records"):
         ah.convert(np.ones((2, 3)), xarray.Dataset)
+
+
+@pytest.mark.parametrize("cls", [pl.DataFrame, pa.Table])
+def test_refusals_for_tables_name_a_call_for_the_given_object(cls):
+    for x in (np.zeros(2, ">i4"), np.zeros(2, [("a", ">i4")]), torch_conjugate()):
+        with pytest.raises(ah.Refusal) as raised:
+            ah.convert(x, cls)
+        call = raised.value.call
+        assert not call or eval(call, {"arrayhub": ah, "x": x}) is not None
+
+
+def torch_conjugate():
+    return pytest.importorskip("torch").ones(2, dtype=pytest.importorskip("torch").complex64).conj()
+
+
+def test_matrix_of_records_becomes_columns_of_structs():
+    frame = ah.convert(np.ones((2, 3), "i4,f8"), pl.DataFrame, copy=True)
+    assert frame.shape == (2, 3) and frame["column_2"].to_list() == [{"f0": 1, "f1": 1.0}] * 2

@@ -808,6 +808,16 @@ def test_integers_out_of_the_range_of_dtype_raise_as_in_numpy(values):
         ah.asarray(values, dtype="i1")
 
 
+def test_lists_of_integers_that_only_uint64_represents_are_not_rounded():
+    for values in ([2**63, 1], (2**64 - 1, True), [[0], [2**63]], [np.uint64(2**63 + 1), np.int64(1)]):
+        x = ah.asarray(values)
+        assert (x.dtype, x.tolist()) == ("uint64", np.array(values, "u8").tolist())
+    for values in ([2**63 + 1, -1], [2**63 + 1, 0.5]):
+        with pytest.raises(OverflowError, match="among floats would be rounded") as raised:
+            ah.asarray(values)
+        assert isinstance(raised.value, ah.Refusal)
+
+
 @pytest.mark.parametrize("given", [([1, 2], "u1"), ([1.5], "i4"), (["1.5"], "f8"), ([[]], "i4"), (np.int64(7), "i1")])
 def test_values_are_cast_to_dtype_as_in_numpy(given):
     values, dtype = given

@@ -229,6 +229,19 @@ def test_masked_array_errors_suggest_working_calls(make, calls):
     assert_helps(make(), *calls)
 
 
+@pytest.mark.parametrize("values", [[1.0, 2.0], []])
+def test_masked_arrays_that_hide_nothing_are_shared_unless_copies_are_forbidden(values):
+    x = np.ma.array(values, mask=np.zeros(np.shape(values), bool))
+    with pytest.raises(ah.Refusal) as raised:
+        ah.asarray(x)
+    made = eval(raised.value.call, {"arrayhub": ah, "x": x})
+    assert made.ptr == x.data.ctypes.data and made.tolist() == values
+    with pytest.raises(ah.Refusal) as raised:
+        ah.as_numpy(x)
+    made = eval(raised.value.call, {"arrayhub": ah, "x": x})
+    assert made.tolist() == values and type(made) is np.ndarray and not np.shares_memory(made, x.data)
+
+
 def test_masked_astropy_errors_suggest_working_calls():
     table, masked = module("astropy.table"), module("astropy.utils.masked")
     assert_helps(masked.Masked(np.arange(2.0), mask=[False, False]), "x.filled(value)", "x.unmasked")

@@ -168,7 +168,39 @@ def test_sparse_matrices_are_rejected(kind, family):
     assert eval(call, {"arrayhub": ah, "x": x}).shape == (3, 3)
 
 
+@pytest.mark.parametrize(
+    ("module", "make", "call"),
+    [
+        ("scipy.sparse", lambda sparse: sparse.csr_array(np.array([1.0, 0.0])), "arrayhub.assparse(x.tocoo())"),
+        ("sparse", lambda sparse: sparse.DOK.from_numpy(np.eye(2)), "arrayhub.assparse(x.asformat('coo'))"),
+        ("sparse", lambda sparse: sparse.GCXS(np.ones((2, 2, 2))), "arrayhub.assparse(x.asformat('coo'))"),
+        ("sparse", lambda sparse: sparse.COO(np.eye(2), fill_value=1.0), "x.todense()"),
+    ],
+)  # fmt: skip
+def test_sparse_arrays_that_assparse_rejects_name_a_call_that_works(module, make, call):
+    x = make(pytest.importorskip(module))
+    assert_refused(x, call)
+    assert eval(call, {"arrayhub": ah, "x": x}).shape == x.shape
+    with pytest.raises(ah.Refusal) as raised:
+        ah.assparse(x)
+    assert raised.value.call in (call, "")
+
+
 # -------------------------------------------------------------------------------------------------------------- xarray
+
+
+def test_objects_in_xarray_are_imported_as_objects_of_numpy():
+    xarray = pytest.importorskip("xarray")
+    for wrap in (xarray.DataArray, lambda values: xarray.Variable("n", values)):
+        words = wrap(np.array(["a", "b", np.nan], object))
+        assert ah.asnested(words).to_list() == ["a", "b", None]
+        numbers = wrap(np.array([1, 2], object))
+        assert ah.as_numpy(numbers, copy=None).tolist() == ah.asarray(numbers, dtype="f4").tolist() == [1, 2]
+        for x in (words, numbers, wrap(np.array([1, "a"], object))):
+            with pytest.raises(ah.Refusal) as raised:
+                ah.as_numpy(x)
+            call = raised.value.call
+            assert not call if 1 in x.data and "a" in x.data else len(eval(call, {"arrayhub": ah, "x": x})) == len(x)
 
 
 def test_xarray_objects_are_imported_as_views():

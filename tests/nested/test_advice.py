@@ -225,3 +225,19 @@ def test_explain_suggests_a_call_for_repeated_column_names(rows, to):
     assert [verdict.verdict for verdict in ah.explain(x, to=to).verdicts] == ["cannot"]
     with pytest.raises(BufferError, match=r"several columns named 'a'.*x\.set_axis\(range\(x\.shape\[1\]\), axis=1\)"):
         ah.convert(x, to, copy=True)
+
+
+def test_refused_query_names_a_call_that_works():
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("polars")
+    x = duckdb.sql("select interval 1 day as i")
+    with pytest.raises(ah.Refusal) as raised:
+        ah.as_polars(x)
+    assert eval(raised.value.call, {"arrayhub": ah, "x": x}) is not None
+
+
+@pytest.mark.parametrize("x", [5, np.array(5), np.array("a"), np.ma.array(5)], ids=repr)
+def test_values_without_dimensions_name_a_call_that_works(x):
+    with pytest.raises(ah.Refusal, match="0 dimensions") as raised:
+        ah.asnested(x)
+    assert len(eval(raised.value.call, {"arrayhub": ah, "x": x})) == 1

@@ -55,7 +55,7 @@ def test_nonzero_fill_values_are_rejected():
 @pytest.mark.parametrize("shape", [(4,), (2, 3, 4)])
 def test_errors_for_gcxs_that_is_not_2d_suggest_a_call(shape):
     given = sparse.GCXS.from_numpy(np.ones(shape))
-    with pytest.raises(BufferError, match=r"compressed_axes.*Call x\.asformat\('coo'\)"):
+    with pytest.raises(BufferError, match=r"compressed_axes.*Call arrayhub\.assparse\(x\.asformat\('coo'\)\)"):
         ah.assparse(given)
     assert ah.assparse(given.asformat("coo")).to_dense().tolist() == np.ones(shape).tolist()
 
@@ -76,3 +76,7 @@ def test_error_for_types_that_numba_lacks_suggests_coo(format, dtype):
     made = eval(raised.value.call, {"arrayhub": ah, "x": x})
     assert raised.value.call == "arrayhub.convert(x.to_format('coo'), 'pydata_sparse', copy=True)"
     assert ah.assparse(made).to_dense().tolist() == matrix().toarray().tolist()
+
+
+def test_array_without_dimensions_becomes_dense():
+    assert ah.assparse(sparse.COO.from_numpy(np.array(3.0), fill_value=0.0)).to_dense().tolist() == 3.0
