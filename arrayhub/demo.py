@@ -16,6 +16,7 @@ import numpy as np
 import arrayhub
 from arrayhub import USMArray, sycl_runtime
 from arrayhub.convert.functions import CONSUMERS
+from arrayhub.inspection.texts import align_columns
 from arrayhub.libraries.known import LIBRARIES, NESTING
 
 COLUMNS = ("from", "protocol", "device", "shape", "strides", "shared with", "copied to, on request")
@@ -61,9 +62,7 @@ def run() -> int:
         rows.append((name, x.protocol, str(x.device), str(x.shape), str(x.strides), *map(" ".join, lists.values())))
         accepted = {kind: accepted[kind] + lists[kind] for kind in accepted}
         failures += [f"{name}: {each} {how}" for each, how in outcomes.items() if how not in (*accepted, "refused")]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print("\n".join(align_columns(rows)))
     shared, copied = accepted.values()
     failures += [f"{each}: every array is refused" for each in consumers if each not in shared + copied]
     if lacks_sycl:

@@ -19,6 +19,7 @@ from typing import Any
 
 from arrayhub import asarray, sycl_runtime
 from arrayhub.adapters.table import PROTOCOLS
+from arrayhub.inspection.texts import align_columns
 from arrayhub.libraries import known, wrappers
 from arrayhub.libraries.plugins import emitter, entry_points, load_library, words_of
 from arrayhub.runtimes import CUDA_FILE
@@ -167,9 +168,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "libraries"
     rows = [(name, *_cells(library)) for name, library in report["libraries"].items()]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield from map("  {}".format, align_columns(rows))
     if report["plugins"]:
         yield ""
         yield "plug-ins"

@@ -14,7 +14,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import offer, protocols_of_type
 from arrayhub.convert.names import library_name
 from arrayhub.inspection.datashape import type_of
-from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call, type_name
+from arrayhub.inspection.texts import align_columns, attempt, is_capsule, printable, reason, try_call, type_name
 from arrayhub.inspection.values import sample_rows
 from arrayhub.libraries import wrappers
 from arrayhub.runtimes.host import is_host_readable
@@ -117,9 +117,9 @@ class Explanation:
         yield f"{self.type_name}: {self.summary}"
         yield from (f"  {fact}" for fact in self.facts)
         yield f"in: {self.why}"
-        yield from _align(self._offer_rows())
+        yield from map("  {}".format, align_columns(self._offer_rows()))
         yield "out:"
-        yield from _align(self._verdict_rows())
+        yield from map("  {}".format, align_columns(self._verdict_rows()))
 
     def _offer_rows(self) -> list[tuple[str, str]]:
         """Return the name of each protocol, and what it gives."""
@@ -150,12 +150,6 @@ class Explanation:
 
 
 _CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"
-
-
-def _align(rows: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield indented lines in which the second parts of the rows begin in one column."""
-    width = max((len(name) for name, _ in rows), default=0)
-    yield from (f"  {name.ljust(width)}  {text}" for name, text in rows)
 
 
 def explain(obj: Any, /, to: Any = None) -> Explanation:

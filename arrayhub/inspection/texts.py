@@ -1,6 +1,6 @@
 """Texts for reports: those of other code, in one short and printable line, and amounts with their units."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from arrayhub._core.errors import module_of, reason_of
@@ -70,6 +70,13 @@ def type_name(cls: type) -> str:
     module = module_of(cls)
     name = printable(type.__dict__["__qualname__"].__get__(cls))
     return name if module in ("", "builtins") else f"{printable(module)}.{name}"
+
+
+def align_columns(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Yield a line for each row, in which the cells of a column begin at one place."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield from ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def of_bytes(nbytes: int) -> str:

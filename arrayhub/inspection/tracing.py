@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Literal, NamedTuple, Self, TextIO
 
 from arrayhub._core import tracing
-from arrayhub.inspection.texts import of_bytes, of_seconds
+from arrayhub.inspection.texts import align_columns, of_bytes, of_seconds
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 # Matches the paths of files of libraries. An event in a library is attributed to the code that calls the library.
@@ -138,12 +138,8 @@ class trace:
 
     def _lines(self) -> Iterator[str]:
         yield self._summary()
-        if not self.events:
-            return
-        rows = [_HEADS, *map(_cells, _alike(self.events))]
-        widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADS))]
-        for row in rows:
-            yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        if self.events:
+            yield from align_columns([_HEADS, *map(_cells, _alike(self.events))])
 
 
 def _line_of_program() -> tuple[str, int]:

@@ -13,17 +13,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import (
-    PASSES_ON,
-    Refusal,
-    TypeRefusal,
-    dimensions,
-    first_line,
-    name_of_type,
-    needed,
-    root_of,
-    show,
-)
+from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, first_line, name_of_type, needed, root_of, show
 from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, asarray
 from arrayhub.convert.labels import cache_by_type
 from arrayhub.libraries.known import derived_from
@@ -76,7 +66,7 @@ def _parse_scipy(obj: Any, copy: Copy) -> Any:
     if row is None or (row.compressed is not None and len(shape) != 2):
         raise Refusal(
             name_of_type(type(obj)),
-            f"{obj.format} of {dimensions(obj.ndim)} is not supported",
+            f"{obj.format} of shape {shape} is not supported",
             "coo, and csr, csc and bsr of 2 dimensions",
             "arrayhub.assparse(x.tocoo())",
         )
@@ -238,9 +228,9 @@ def _parse_pydata_sparse(obj: Any, copy: Copy) -> Any:
     if obj.ndim != 2 or axes not in ((0,), (1,)):
         raise Refusal(
             cls,
-            f"compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
-            " with one compressed axis",
-            call="arrayhub.assparse(x.asformat('coo'))",
+            f"compressed_axes is {axes or None} for shape {shape}",
+            "COO, or two dimensions with one compressed axis",
+            "arrayhub.assparse(x.asformat('coo'))",
         )
     return import_parts("sparse", ("csr", "csc")[axes[0]], shape, obj.data, (obj.indices, obj.indptr))
 
@@ -275,12 +265,18 @@ _COMPRESSED = ("csr", "csc", "bsr", "bsc")
 
 RULES = {
     "scipy": SparseLibrary(
-        *(_parse_scipy, _emit_scipy, as_numpy, dict.fromkeys(("coo", "csr", "csc", "bsr"), _BOTH)),
+        _parse_scipy,
+        _emit_scipy,
+        as_numpy,
+        dict.fromkeys(("coo", "csr", "csc", "bsr"), _BOTH),
         bit=16,
         values=dict.fromkeys(("coo", "csr", "csc", "bsr"), "?bBhHiIlLqQfdgFDG"),
     ),
     "torch": SparseLibrary(
-        *(_parse_torch, _emit_torch, as_torch, {"coo": _WIDE, **dict.fromkeys(_COMPRESSED, _BOTH)}),
+        _parse_torch,
+        _emit_torch,
+        as_torch,
+        {"coo": _WIDE, **dict.fromkeys(_COMPRESSED, _BOTH)},
         bit=32,
         canonical=_COMPRESSED,
         joined=True,
@@ -288,19 +284,28 @@ RULES = {
         dense=True,
     ),
     "jax": SparseLibrary(
-        *(_parse_jax, _emit_jax, as_jax, dict(coo=_ANY, csr=_ANY)),
+        _parse_jax,
+        _emit_jax,
+        as_jax,
+        dict(coo=_ANY, csr=_ANY),
         joined=True,
         batches=("coo", "csr"),
         dense=True,
     ),
     "cupy": SparseLibrary(
-        *(_parse_scipy, _emit_cupy, as_cupy, dict(coo=_NARROW, csr=_NARROW, csc=_NARROW)),
+        _parse_scipy,
+        _emit_cupy,
+        as_cupy,
+        dict(coo=_NARROW, csr=_NARROW, csc=_NARROW),
         bit=128,
         values=dict.fromkeys(("coo", "csr", "csc"), "?fdFD"),
         max_ndim=2,
     ),
     "pydata_sparse": SparseLibrary(
-        *(_parse_pydata_sparse, _emit_pydata_sparse, as_numpy, dict(coo=_ANY, csr=_ANY, csc=_ANY)),
+        _parse_pydata_sparse,
+        _emit_pydata_sparse,
+        as_numpy,
+        dict(coo=_ANY, csr=_ANY, csc=_ANY),
         bit=256,
         canonical=("coo", "csr", "csc"),
         joined=True,

@@ -1,10 +1,12 @@
 """Rules, their verdicts, and the report of a check, with one cell for each rule, element type and layout."""
 
 import contextlib
+import html
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from arrayhub._core.errors import first_line
+from arrayhub.inspection.texts import align_columns
 
 PASSED = "passed"
 REFUSED = "refused"  # an error that the rule allows
@@ -163,18 +165,16 @@ class Report:
     def _failure_lines(self) -> Iterator[str]:
         links = {rule.name: rule.specification for rule in self.rules}
         for (rule, why), cells in self.grouped_failures().items():
-            yield f"  {rule}: {why}"
-            yield f"    {describe_cells(cells)}"
-            yield f"    {links[rule]}"
+            yield from (f"  {rule}: {why}", f"    {describe_cells(cells)}", f"    {links[rule]}")
 
     def __str__(self) -> str:
         rows = [("rule", *VERDICTS), *((rule.name, *map(str, found.values())) for rule, found in self.counts())]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [self.name]
-        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-        failures = self.failures()
+        failures, lines = self.failures(), [self.name, *align_columns(rows)]
         lines += [f"{len(failures) or 'no'} failing cell{'s' * (len(failures) != 1)}", *self._failure_lines()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         return f"<Report {self.name}: {len(self.cells)} cells, {len(self.failures())} failing>"

@@ -154,3 +154,4 @@ def test_describe_cells_groups_dtypes_by_layouts():
 
 def test_report_is_short_in_a_debugger():
     assert repr(Report("x", (), [])) == "<Report x: 0 cells, 0 failing>"
+    assert Report("<x>", (), [])._repr_html_().startswith("<pre>&lt;x&gt;\nrule")
