@@ -346,7 +346,7 @@ cdef Descriptor by_other_means(object obj, list refusals):
                 return numpy_library.copy_values_as(obj, numpy.dtype("u8"))
             try:
                 check_common(values, numpy_library.emit(a), "asarray")
-            except (OverflowError, TypeError, ValueError) as error:
+            except (OverflowError, TypeError) as error:
                 raise form_of(error)
         return a
     if refusals:
