@@ -400,14 +400,24 @@ def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
     dtype : optional
         Element type: any value that ``numpy.dtype`` accepts. The default is the element type of `like`, or ``float64``.
     like : object, optional
-        Any array that `asarray` accepts. Its library allocates the memory, on its device. Without `shape`, its shape, order
-        of strides, `dims`, `origin` and `halo` replace omitted arguments. Padding is not copied.
+        Any array that `asarray` accepts. The memory is on the device of `like`. If `shape` is omitted, the new array has the
+        shape, the order of the strides, `dims`, `origin` and `halo` of `like`, except those that are given. Padding is not
+        copied. If `shape` is given, layout and labels of `like` are not used. The kind of `like` determines the allocator:
+
+        - Host memory: NumPy.
+        - CUDA tensors of torch: torch's caching allocator, on the stream of `like`.
+        - Other CUDA memory: cupy's current allocator.
+        - USM: dpctl, with the USM type and the queue of `like`.
     aligned_index : sequence of int, optional
-        Index of an element that `alignment` or the preset aligns. The default is the lower widths of `halo`, or zeros.
+        Index of an element to align. Every element with this index along the fastest-varying dimension is aligned to
+        `alignment` bytes. The default is the lower widths of `halo`, or zeros. If neither `alignment` nor `backend`
+        specifies an alignment, the index does not change the placement of the array, and the attribute `aligned_index` of the
+        array is None.
     halo : sequence of int or of (int, int), optional
         Halo widths in elements. Each dimension has one width for both ends, or a pair (lower, upper).
     dims : sequence of (str or None), optional
-        Name of each dimension. `backend` requires the names "I", "J", "K", "0", "1", ..., and names in this order by default.
+        Name of each dimension. With `backend`, the names "I", "J", "K" and decimal numbers (data dimensions) are
+        required, and the default is "I", "J", "K", "0", "1", ...
     dimensions : sequence of str, optional
         Alias of `dims` for GT4Py's storage proposal. Accepts only "I", "J", "K" and decimal numbers.
     layout : sequence of int or {"C", "F"}, optional
@@ -432,8 +442,15 @@ def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
 
     Raises
     ------
-    TypeError, ValueError
-        An argument is invalid or contradicts the others, or the array would have 2**63 bytes or more.
+    ValueError
+        - A length is negative, or the widths of `halo` are negative or exceed a length.
+        - `layout` is not a permutation, or a dimension is unknown or repeated.
+        - `alignment` is neither a divisor nor a multiple of the item size, or `aligned_index` is out of bounds.
+        - The array would have 2**63 bytes or more.
+        - `backend` is not registered, `memory` is unknown, or `device` does not exist.
+    TypeError
+        `like` is not an array, has packed elements and `dtype` is omitted, or is given with `memory` or `device`. Both
+        `shape` and `like` are omitted.
     BufferError
         `like` cannot be imported without a copy.
     ImportError

@@ -6,7 +6,8 @@ that a layout depends on the names of the dimensions, not on their order. docs/s
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -22,7 +23,7 @@ from arrayhub.array.usm_array import element_type
 if TYPE_CHECKING:
     from arrayhub.array.usm_array import _DTypeLike
 
-__all__ = ["layout_for", "register"]
+__all__ = ["layout_for", "names", "register"]
 
 
 def __dir__() -> list[str]:
@@ -192,6 +193,7 @@ def _rank_in_order(theirs: LayoutRule, dimensions: tuple[str, ...]) -> tuple[int
     return tuple(int(ranks[axes.index(axis)]) for axis in range(len(dimensions)))
 
 
+_GT4PY = "gt4py.storage.cartesian.layout_registry"
 # The registry. It begins with presets copied from GT4Py 1.1, so that their names can be used without GT4Py: the ranks
 # of I, J and K, the alignment of rows in elements, and the names.
 _presets = {
@@ -288,8 +290,8 @@ def find_preset(backend: str) -> Preset:
     found = find_entry(backend) if isinstance(backend, str) else None
     if found is None:
         raise ValueError(
-            f"backend: {show(backend)} is not registered; accepted: {', '.join(_presets)}, and the backends of an"
-            " installed GT4Py. Register it with arrayhub.storage.layouts.register(name, base_layout)"
+            f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}. Register it with"
+            " arrayhub.storage.layouts.register(name, base_layout)"
         )
     if isinstance(found, Preset):
         return found
@@ -301,6 +303,22 @@ def find_entry(backend: str) -> Any:
     found = _presets.get(backend)
     if found is None:
         with contextlib.suppress(ImportError):
-            registry = import_module("gt4py.storage.cartesian.layout_registry")
-            found = getattr(registry, "REGISTRY", {}).get(backend)
+            import_module(_GT4PY)
+            found = _read_gt4py().get(backend)
     return found
+
+
+def names() -> list[str]:
+    """Return the sorted names that the argument `backend` accepts, including those of GT4Py if it is loaded.
+
+    Examples
+    --------
+    >>> "gt:gpu" in arrayhub.storage.layouts.names()
+    True
+    """
+    return sorted({*_presets, *_read_gt4py()})
+
+
+def _read_gt4py() -> Mapping[str, Any]:
+    """Return GT4Py's private registry, or an empty mapping if GT4Py is not loaded or lacks the registry."""
+    return getattr(sys.modules.get(_GT4PY), "REGISTRY", {})

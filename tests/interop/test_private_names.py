@@ -102,7 +102,9 @@ OTHER_WAYS = {
     """,
     "gt4py: REGISTRY": """
         from gt4py.storage.cartesian import layout_registry
+        before = arrayhub.storage.layouts.names()
         del layout_registry.REGISTRY
+        assert set(arrayhub.storage.layouts.names()) <= set(before)
         assert arrayhub.zeros((3, 4, 5), dims="IJK", backend="gt:cpu_ifirst").strides == (1, 3, 12)
         try:
             arrayhub.zeros((3, 4, 5), dims="IJK", backend="nobody's")

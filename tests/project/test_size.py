@@ -24,7 +24,7 @@ LINES = {
     "arrayhub/nested": 7445,
     "arrayhub/runtimes": 2820,
     "arrayhub/sparse": 1520,
-    "arrayhub/storage": 1000,
+    "arrayhub/storage": 1035,
     "arrayhub/testing": 1100,
     "arrayhub/transfer": 3885,
     "arrayhub/transport": 2180,
