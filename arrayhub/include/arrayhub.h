@@ -44,10 +44,10 @@ extern "C" {
 /* Since C++17, each shared library has one hidden copy of the inline functions and of the pointer that they use. In C and
    older C++, each source file has its own copy. */
 #if defined(__cplusplus) && __cplusplus >= 201703L
-#define ARRAYHUB_SHARED inline __attribute__((visibility("hidden")))
-#define ARRAYHUB_INLINE ARRAYHUB_SHARED
+#define ARRAYHUB_LINKAGE inline __attribute__((visibility("hidden")))
+#define ARRAYHUB_INLINE ARRAYHUB_LINKAGE
 #else
-#define ARRAYHUB_SHARED static
+#define ARRAYHUB_LINKAGE static
 #define ARRAYHUB_INLINE static inline
 #endif
 
@@ -268,7 +268,7 @@ typedef struct PyUSMArrayAPI {
 
 /* The table of functions: one pointer for each source file, or for each shared library since C++17. import_arrayhub() sets
    the pointer, and the functions below call import_arrayhub(). */
-ARRAYHUB_SHARED const PyUSMArrayAPI *arrayhub_api = NULL;
+ARRAYHUB_LINKAGE const PyUSMArrayAPI *arrayhub_api = NULL;
 
 #ifdef ARRAYHUB_STANDALONE /* import host arrays without the package: arrayhub/standalone.hpp, which arrayhub.hpp includes */
 #if !defined(__cplusplus) || __cplusplus < 201703L
