@@ -24,7 +24,7 @@ def parse(obj, array):
     dims = _dims_of(obj, array.ndim)
     origin = _origin_of(obj, array.ndim)
     if origin is not None and dims is not None and not _is_next_field(obj):
-        origin = _fromstencil_order(origin, dims)
+        origin = _from_stencil_order(origin, dims)
     return array if dims is None and origin is None else relabel(array, dims, origin)
 
 
@@ -193,7 +193,7 @@ def _rank(name: str) -> tuple[int, int]:
     return (1, int(name)) if _is_number(name) else (0, GRID.index(name))
 
 
-def _fromstencil_order(origin: Sequence[int], dims: Sequence[str]) -> tuple[int, ...]:
+def _from_stencil_order(origin: Sequence[int], dims: Sequence[str]) -> tuple[int, ...]:
     by_axis = dict(zip(stencil_order(dims), origin, strict=True))
     return tuple(by_axis[axis] for axis in range(len(dims)))
 

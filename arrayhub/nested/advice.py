@@ -730,9 +730,10 @@ def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     own = "x" if x is obj else "arrayhub.assparse(x)"
     if consumer in RULES:
-        obstacle = _obstacle_to_sparse(sparse_kind_of(x), consumer)
+        kind = sparse_kind_of(x)
+        obstacle = _obstacle_to_sparse(kind, consumer)
         if obstacle:
-            return Verdict(consumer, CANNOT, obstacle, _call_on_sparse(x, consumer, own))
+            return Verdict(consumer, CANNOT, obstacle, _call_on_sparse(x, kind, consumer, own))
         why = why_copied(x, consumer)
         way = "device='cpu'" if RULES[consumer].host and not x._is_on_host() else "copy=True"
         return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", way if why else ""))
@@ -746,16 +747,16 @@ def _obstacle_to_sparse(kind: SparseKind, consumer: str) -> str:
     return why or (_obstacle(_empty(kind.dtype), consumer) if consumer in _ROWS else "")
 
 
-def _call_on_sparse(x: SparseArray, consumer: str, own: str) -> str:
+def _call_on_sparse(x: SparseArray, kind: SparseKind, consumer: str, own: str) -> str:
     """Return the call that converts the element type, the format and the dimensions to what a library supports."""
     moved = RULES[consumer].host and not x._is_on_host()
-    plain = sparse_kind_of(x)._replace(is_uneven=False)
-    formats = [("x", sparse_kind_of(x)), (f"{own}.to_format('coo')", plain._replace(format="coo", batch_ndim=0))]
-    if not (plain.batch_ndim or plain.dense_ndim) and len(plain.shape) == 2:
+    plain = kind._replace(is_uneven=False)
+    formats = [("x", kind), (f"{own}.to_format('coo')", plain._replace(format="coo", batch_ndim=0))]
+    if not (kind.batch_ndim or kind.dense_ndim) and len(kind.shape) == 2:
         formats.insert(1, (f"{own}.to_format('csr')", plain._replace(format="csr")))
     for dtype in (None, *_casts(x.dtype)):
-        for given, kind in formats:
-            wanted = kind if dtype is None else kind._replace(dtype=np.dtype(dtype))
+        for given, made in formats:
+            wanted = made if dtype is None else made._replace(dtype=np.dtype(dtype))
             if not _obstacle_to_sparse(wanted, consumer):
                 cast = "" if dtype is None else f"dtype={dtype!r}"
                 return call_of(consumer, given, cast, "device='cpu'" if moved else "" if cast else "copy=True")

@@ -46,7 +46,7 @@ class SparseLibrary:
 
     @property
     def host(self) -> bool:
-        """Whether the library reads only host memory."""
+        """bool : true if the library reads only host memory."""
         return self.export is as_numpy
 
 
