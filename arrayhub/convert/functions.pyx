@@ -16,7 +16,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON, Refusal, first_line
+from arrayhub._core.errors import PASSES_ON, Refusal, ValueRefusal, first_line
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import order_on_stream
@@ -198,8 +198,8 @@ cdef extern from *:
 cdef object without_missing(object obj, object missing, object dtype):
     """Return `obj` with its missing values replaced, for `asarray`."""
     if isinstance(missing, str) and missing == "mask":
-        raise ValueError("asarray: missing is 'mask', which makes two arrays; accepted: 'nan' or a value. Call"
-                         " arrayhub.as_numpy(x, missing='mask')")
+        accepted = "'nan' or a value. arrayhub.as_numpy returns masked arrays"
+        raise ValueRefusal("missing", "'mask' makes two arrays, and asarray returns one", accepted)
     try:
         made = hooks.nested.resolve_missing(obj, missing, False, as_dtype(dtype))[0]
         if isinstance(made, Tree):
@@ -321,12 +321,11 @@ def refuse_bytes(obj, dtype, /):
     if not is_untyped(obj) or dtype is None or requested_dtype(dtype).itemsize == 1:
         return
     shown = repr(dtype) if type(dtype) is str else repr(requested_dtype(dtype).name)
-    raise TypeRefusal(
-        "dtype",
-        f"{name_of_type(type(obj))} consists of bytes without a type, and dtype is {shown}",
-        "types of one byte",
-        f"arrayhub.asarray(x).view({shown})",
-    )
+    reason = f"{name_of_type(type(obj))} consists of bytes without a type, and dtype is {shown}"
+    count, size = asarray(obj).nbytes, requested_dtype(dtype).itemsize
+    if count % size:
+        reason += f", which does not divide {count} bytes into elements of {size} bytes"
+    raise TypeRefusal("dtype", reason, "types of one byte", "" if count % size else f"arrayhub.asarray(x).view({shown})")
 
 
 cdef bint is_untyped(object obj) except -1:
@@ -426,7 +425,8 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
 cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
     """Return `a`. Raise BufferError if the import has copied memory of `obj`, for ``copy=False``."""
     if import_copied(a, obj) and not issubclass(type(obj), VALUES) and not PyCapsule_CheckExact(obj):
-        raise BufferError(f"{call}: {name_of_type(type(obj))} can only be imported as a copy; pass copy=None, which copies")
+        raise Refusal(call, f"{name_of_type(type(obj))} can only be imported as a copy; pass copy=None, which copies",
+                      call="arrayhub.asarray(x, copy=None)" if call == "asarray" else "")
     return a
 
 
@@ -1374,14 +1374,14 @@ cdef int check_view(Descriptor a, object result, str call) except -1:
     except PASSES_ON:
         raise
     except Exception as error:
-        raise BufferError(
-            f"convert: arrayhub cannot determine whether the result of {call} is a view ({error}); pass copy=True"
-        ) from error
+        reason = f"arrayhub cannot determine whether the result of {call} is a view ({error}); pass copy=True"
+        raise Refusal("convert", reason) from error
     if size_of(a) and back.data_ != a.data_ or back.shape != a.shape or back.dtype != a.dtype:
-        raise BufferError(f"convert: {call} copies the memory although no copy was requested; pass copy=True")
+        raise Refusal("convert", f"{call} copies the memory although no copy was requested; pass copy=True")
     if back.flags_ & WRITEABLE and not a.flags_ & WRITEABLE:
-        raise BufferError(
-            f"convert: the array is read-only, but the result of {call} is writable; pass copy=True, or allow_readonly=True"
-            " and do not write"
+        raise Refusal(
+            "convert",
+            f"the array is read-only, but the result of {call} is writable; pass copy=True, or allow_readonly=True and do not"
+            " write",
         )
     return 0

@@ -24,7 +24,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, PlaceError, name_of_type, show
+from arrayhub._core.errors import PASSES_ON, PlaceError, ValueRefusal, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import PROTOCOLS
@@ -334,9 +334,10 @@ def _ndim(obj):
 
 def _check_dimensions(obj, str call, str library):
     if _ndim(obj) == 0:
-        raise ValueError(
-            f"{call}: the array has 0 dimensions; accepted by {'pyarrow' if library == 'arrow' else library}: 1 or"
-            " more. Pass arrayhub.asarray(x).reshape(1), or numpy as the model"
+        raise ValueRefusal(
+            call,
+            f"the array has 0 dimensions, and {'pyarrow' if library == 'arrow' else library} needs a dimension",
+            "1 or more. Pass arrayhub.asarray(x).reshape(1), or numpy as the model",
         )
 
 

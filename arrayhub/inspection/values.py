@@ -64,8 +64,8 @@ def _dtype_of_item(item: Any) -> Any:
         return item.dtype
     if issubclass(cls, str):
         return np.dtype(f"U{max(str.__len__(item), 1)}")
-    if issubclass(cls, int) and int.bit_length(item) > 63:
-        return np.dtype(np.uint64 if int.bit_length(item) == 64 else object)
+    if issubclass(cls, int) and not -(2**63) <= int.__int__(item) < 2**63:
+        return np.dtype(np.uint64 if 0 < int.__int__(item) < 2**64 else object)
     for number in _NUMBERS:
         if issubclass(cls, number):
             return np.dtype(number)

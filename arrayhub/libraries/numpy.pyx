@@ -115,10 +115,10 @@ cdef object elements_error(object obj):
 
 
 cdef str nested_call(object values):
-    """Return the call that imports values of one kind, which NumPy does not represent as numbers, or ""."""
+    """Return the call that imports values that NumPy does not represent as numbers, or ""."""
     from arrayhub.libraries import wrappers
 
-    return "arrayhub.asnested(x)" if wrappers.are_one_kind(values) else ""
+    return "arrayhub.asnested(x)" if wrappers.can_nest(values) else ""
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):

@@ -106,6 +106,12 @@ def _dtype_of_awkward(obj: Any) -> Any:
     return np.dtype(inner.dtype) if flat else layout.form.type
 
 
+def _call_on_awkward(obj: Any) -> Any:
+    if getattr(obj, "layout", obj).backend.name == "typetracer":
+        return "", "its buffers have types and lengths, but no values"
+    return "arrayhub.asnested(x)" if hasattr(obj, "layout") else "arrayhub.asnested(awkward.Array(x))"
+
+
 def _call_on_dict(obj: Any) -> str:
     columns = [value for value in obj.values() if hasattr(type(value), "__len__")]
     if any(type(key) is not str for key in obj):
@@ -331,7 +337,7 @@ TABLE: dict[str, dict[str, Any]] = {
         importers=(("exactly", "polars", "Series"),),
         resembling=("LazyFrame",),
         types={"LazyFrame": None},
-        advice={"LazyFrame": "x.collect()", "Series": "x.cast(polars.Float64)"},
+        advice={"LazyFrame": "x.collect()", "Series": "x.cast(float)"},
     ),
     "pandas": dict(
         export_by="nested.export.pandas:as_pandas",
@@ -370,9 +376,8 @@ TABLE: dict[str, dict[str, Any]] = {
             **dict.fromkeys(["ArrayBuilder", "Content", "Record", "TypeTracerArray"]),
         },
         advice={
-            "Array": "arrayhub.asnested(x)",
             "ArrayBuilder": "x.snapshot()",
-            **dict.fromkeys(["Content", "NumpyArray", "RegularArray"], "arrayhub.asnested(awkward.Array(x))"),
+            **dict.fromkeys(["Array", "Content", "NumpyArray", "RegularArray"], _call_on_awkward),
         },
     ),
     "xarray": dict(

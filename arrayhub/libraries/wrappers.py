@@ -9,15 +9,22 @@ importing the library.
 The entries come from the rows of `table`, and from the rows that `plugins` registers.
 """
 
-import datetime
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, Refusal, TypeRefusal, name_of_type, root_of
+from arrayhub._core.errors import (
+    MISSING_TIMES,
+    MISSING_VALUES,
+    PASSES_ON,
+    Refusal,
+    TypeRefusal,
+    name_of_type,
+    root_of,
+)
+from arrayhub._core.hooks import hooks
 from arrayhub.libraries.table import TABLE
 
 LOOKED_AT = 1000  # number of elements examined to find the common type of Python objects
@@ -94,19 +101,6 @@ for _library, _columns in TABLE.items():
     TYPES.update(entries_of(_library, **_columns))
 BUILT_IN_TYPES = frozenset(TYPES)
 
-# Python types that `asnested` combines into one column, by kind.
-_KINDS = (
-    (bool, int, float, complex, np.number, np.bool_),
-    str,
-    (bytes, bytearray),
-    (list, tuple, np.ndarray),
-    dict,
-    datetime.datetime,
-    datetime.date,
-    datetime.timedelta,
-)
-
-# The interpreter's own slots, which a metaclass cannot redefine.
 _mro = type.__dict__["__mro__"].__get__
 _qualname = type.__dict__["__qualname__"].__get__
 
@@ -245,13 +239,16 @@ def _advice_on_values(array):
     """
     types = set() if array.dtype.names else {type(value) for value in array.ravel()[:LOOKED_AT]}
     given = types - {type(None)}
-    numbers = _are_all(_KINDS[0], given)
-    if not types or not (numbers or _are_all(_KINDS[1], given)):
+    numbers = all(issubclass(cls, _NUMBERS) for cls in given)
+    if not types or not (numbers or all(issubclass(cls, str) for cls in given)):
         return "Call arrayhub.asnested(x), which copies the values"
     if given == types:
         return "Call arrayhub.asarray(x.tolist()) or arrayhub.asnested(x), which copy the values"
     advice = MISSING_VALUES if numbers else "pass missing='' to arrayhub.as_numpy"
     return f"None is a missing value: {advice}, or call arrayhub.asnested(x)"
+
+
+_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
 def _is_nestable(array):
@@ -260,17 +257,18 @@ def _is_nestable(array):
         return False
     if array.dtype.names is not None:
         return all(_is_nestable(field) for field in map(array.__getitem__, array.dtype.names) if field.dtype.hasobject)
-    return are_one_kind(array.ravel())
+    return can_nest(array.ravel())
 
 
-def are_one_kind(values):
-    """Return whether `asnested` supports a list of these values. Only the first values are examined."""
-    types = {type(value) for value in islice(values, LOOKED_AT)} - {type(None)}
-    return any(_are_all(kind, types) for kind in _KINDS)
-
-
-def _are_all(kind, types):
-    return all(issubclass(cls, kind) for cls in types)
+def can_nest(values):
+    """Return whether `asnested` imports a sequence of Python objects. Only the first ones are imported."""
+    try:
+        hooks.nested.from_python([*values[:LOOKED_AT]])
+    except PASSES_ON:
+        raise
+    except Exception:
+        return False
+    return True
 
 
 def refuse_missing(obj):

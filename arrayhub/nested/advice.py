@@ -163,7 +163,7 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
 def _is_complete(refusal: Refusal) -> bool:
     """Return whether a refusal depends on values and names its call, or is about the argument `dtype` or `missing`."""
     argument = refusal.subject.partition(":")[0]
-    if argument == "missing" and isinstance(refusal, (TypeRefusal, ValueRefusal)):
+    if argument in ("dtype", "missing") and isinstance(refusal, (TypeRefusal, ValueRefusal)):
         return True
     return bool(refusal.call) and (argument == "dtype" or isinstance(refusal, RangeRefusal))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import RangeRefusal, Refusal
+from arrayhub._core.errors import RangeRefusal, Refusal, TypeRefusal
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
@@ -82,8 +82,8 @@ def with_byte_booleans(node: Any) -> Any:
     return make("flat", len(node), content=unpack_bits(node), **facts)
 
 
-def _cast_error(type_: Any, dtype: np.dtype[Any]) -> TypeError:
-    return TypeError(f"dtype: the elements are of type {type_}, and dtype is {dtype}; accepted: numbers and times")
+def _cast_error(type_: Any, dtype: np.dtype[Any]) -> TypeRefusal:
+    return TypeRefusal("dtype", f"the elements are of type {type_}, and dtype is {dtype}", "numbers and times")
 
 
 def with_wide_offsets(x: NestedArray) -> NestedArray:

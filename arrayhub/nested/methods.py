@@ -11,6 +11,7 @@ from arrayhub.nested.conform import change
 from arrayhub.nested.describe import find_faults, lines_of, picture_of, view_of
 from arrayhub.nested.export.arrow import chunks_to_arrow
 from arrayhub.nested.export.dense import export, for_array_method
+from arrayhub.nested.from_python import from_python
 from arrayhub.nested.matrix import from_record
 from arrayhub.nested.missing import (
     fill_null,
@@ -36,6 +37,7 @@ __all__ = [
     "fill_null",
     "find_faults",
     "for_array_method",
+    "from_python",
     "from_record",
     "has_missing",
     "has_numbers",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.errors import TypeRefusal, ValueRefusal, relabel, show
+from arrayhub._core.errors import RangeRefusal, TypeRefusal, ValueRefusal, relabel, show
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import may_be_nat
 from arrayhub.array import casting
@@ -273,9 +273,10 @@ def _with_nan(node: NestedArray, mask: Any, name: str) -> Any:
     if content.dtype.kind in "iu":
         lost = casting.find_rounded(as_numpy(content)[~mask], np.dtype(np.float64))
         if lost is not None:
-            raise OverflowError(
-                f"fill_null: {name} has the integer {lost}, which float64 would round; accepted: integers that float64"
-                " represents. Pass missing='mask', or a value, which keeps the integers"
+            raise RangeRefusal(
+                "fill_null",
+                f"{name} has the integer {lost}, which float64 would round",
+                "integers that float64 represents. Pass missing='mask', or a value, which keeps the integers",
             )
     return casting.cast(content, np.dtype(np.float64))
 
@@ -442,11 +443,12 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[A
         `missing` is "mask", or it is "nan" and the library is not xarray, which cannot represent missing values.
     """
     if library == "xarray" and _is(missing, "mask"):
-        raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
+        raise ValueRefusal("missing", "'mask' creates two arrays for each column, and xarray has one", "'nan' or a value")
     if library != "xarray" and (_is(missing, "mask") or _is(missing, "nan")):
-        raise ValueError(
-            f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
-            " itself; accepted: a value, or None, which keeps missing values"
+        raise ValueRefusal(
+            "missing",
+            f"{show(missing)} is for libraries of dense arrays, and {library} represents missing values itself",
+            "a value, or None, which keeps missing values",
         )
     if library == "xarray" and _is_scalar(obj):
         return resolve_missing(obj, missing, False)[0], copy
@@ -476,7 +478,7 @@ def _with_names(frame: Any, missing: Any) -> tuple[Any, Any]:
 def _check_labels(missing: Any, labels: list[Any]) -> None:
     """Raise ValueError if the dict `missing` has a key that is not the label of a column."""
     for key in _unknown_keys(missing, labels):
-        raise ValueError(f"missing: the dict names the column {show(key)}; accepted: {', '.join(map(show, labels))}")
+        raise ValueRefusal("missing", f"the dict names the column {show(key)}", ", ".join(map(show, labels)))
 
 
 def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, dtype: Any) -> tuple[Any, Any]:

@@ -367,6 +367,13 @@ REFUSED_VALUES = {
     "dicts and numbers": lambda: [{"a": 1}, 3],
     "times and numbers": lambda: [datetime.datetime(2020, 1, 1), 1],
     "rows and numbers": lambda: [[1], 2],
+    "integers beyond 64 bits and 1": lambda: [2**70, 1],
+    "integers below 64 bits and 1": lambda: [-(2**63) - 1, 1],
+    "objects beyond 64 bits and 1": lambda: np.array([2**70, 1], object),
+    "objects of two signs and 64 bits": lambda: np.array([2**63, -1], object),
+    "rows of integers beyond 64 bits and 1": lambda: [[1], [2**70, 2]],
+    "dicts and their keys that are integers": lambda: [{1: 2}],
+    "times and dates": lambda: [datetime.datetime(2020, 1, 1), datetime.date(2020, 1, 1)],
 }
 
 
@@ -379,6 +386,42 @@ def test_values_that_asarray_refuses_have_the_call_of_explain(name):
     assert bool(raised.value.call) == (" and " not in name and not name.startswith("masked"))
     if raised.value.call:
         assert len(called(raised.value.call, x)) == len(x)
+
+
+def test_bytes_have_a_call_if_they_have_whole_elements():
+    for n in (7, 8):
+        for function in (ah.asarray, ah.as_numpy, ah.asnested):
+            with pytest.raises(ah.Refusal) as raised:
+                function(bytes(n), dtype="f4")
+            assert raised.value.call == ("arrayhub.asarray(x).view('f4')" if n == 8 else "")
+    assert called("arrayhub.asarray(x).view('f4')", bytes(8)).shape == (2,)
+
+
+def test_no_call_is_named_for_awkward_arrays_without_values():
+    ak = pytest.importorskip("awkward")
+    for values in ([[1, 2], [3]], [1, 2]):
+        x = ak.Array(ak.to_layout(ak.Array(values)).to_typetracer())
+        for function in (ah.asarray, ah.asnested, ah.as_numpy, ah.as_torch, ah.as_arrow):
+            with pytest.raises(ah.Refusal) as raised:
+                function(x)
+            assert raised.value.call == "" and "arrayhub.asnested(x)" not in str(raised.value), function
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "jax", "arrow"])
+def test_calls_for_types_that_only_polars_defines_work(to):
+    pl = pytest.importorskip("polars")
+    x = pl.Series([1, 2], dtype=pl.Int128)
+    with pytest.raises(ah.Refusal) as raised:
+        ah.convert(x, to)
+    assert raised.value.call == ah.explain(x, to).call
+    assert len(called(raised.value.call, x)) == 2
+
+
+def test_errors_of_missing_have_fields():
+    for function, missing in ((ah.asarray, "mask"), (ah.asnested, "mask"), (ah.asnested, "nan"), (ah.asnested, "a")):
+        with pytest.raises(ah.Refusal) as raised:
+            function([1, None], missing=missing)
+        assert raised.value.subject == "missing" and raised.value.reason and raised.value.accepted
 
 
 def test_times_that_xarray_refuses_have_no_call():

@@ -308,9 +308,9 @@ def test_regular_lists_of_awkward_are_viewed():
 def test_polars_errors_suggest_working_calls():
     pl = module("polars")
     assert_helps(pl.Series([decimal.Decimal("1.1")]), "arrayhub.as_arrow(x).cast('float64')")
-    assert_helps(pl.Series([2**100], dtype=pl.Int128), "x.cast(polars.Float64)")
+    assert_helps(pl.Series([2**100], dtype=pl.Int128), "x.cast(float)")
     assert "x.to_list()" in refusal(pl.Series([object()], dtype=pl.Object))
-    assert "polars.Float64" not in refusal(pl.Series([object()], dtype=pl.Object))
+    assert "x.cast" not in refusal(pl.Series([object()], dtype=pl.Object))
     for values in ([[1], [2, 3]], ["a", None], [1, None]):
         assert_helps(pl.Series(values), "arrayhub.asnested(x)")
         assert "numpy.asarray" not in refusal(pl.Series(values))
