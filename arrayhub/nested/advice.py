@@ -853,6 +853,8 @@ def _array_like(obj: Any) -> Any:
     """Return an array without elements, with the element type and dimensions of an object that `asarray` rejects."""
     dtypes = getattr(obj, "dtypes", None)  # of an xarray.Dataset
     dtype = np.result_type(*dtypes.values()) if isinstance(dtypes, Mapping) else obj.dtype
+    if root_of(type(obj)) == "polars":  # the call casts a type that only polars defines to float
+        return asarray(np.broadcast_to(0.0, (0,)))  # read-only, as the memory of polars
     return _without_elements(dtype, getattr(obj, "ndim", 1))
 
 

@@ -50,7 +50,7 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
     if isinstance(refusal, TypeError) and sparse_library(obj) is not None:
-        return hooks.sparse.export(obj, name)  # raises the error for libraries without sparse arrays
+        refusal = hooks.sparse.refusal_of_sparse(obj, name)
     raise hooks.advice.complete_refusal(refusal, obj, name)
 
 

@@ -443,7 +443,7 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[A
         `missing` is "mask", or it is "nan" and the library is not xarray, which cannot represent missing values.
     """
     if library == "xarray" and _is(missing, "mask"):
-        raise ValueRefusal("missing", "'mask' creates two arrays for each column, and xarray has one", "'nan' or a value")
+        raise ValueRefusal("missing", "'mask' creates two arrays, and xarray has one", "'nan' or a value")
     if library != "xarray" and (_is(missing, "mask") or _is(missing, "nan")):
         raise ValueRefusal(
             "missing",

@@ -138,6 +138,15 @@ def _is_matrix(cls: type) -> bool:
     return any(base.__name__ == "spmatrix" for base in cls.__mro__)
 
 
+def refusal_of_sparse(obj: Any, library: str) -> Refusal:
+    """Return the error about a sparse array for a library that has only dense arrays."""
+    return Refusal(
+        library,
+        f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
+        f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy",
+    )
+
+
 def export(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = False, matrix: bool = False) -> Any:
     """Convert a sparse object of any library to a sparse array of `library`.
 
@@ -150,11 +159,7 @@ def export(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = Fa
         return x.copy() if copy else x
     row = RULES.get(library)
     if row is None:
-        raise Refusal(
-            library,
-            f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
-            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy",
-        )
+        raise refusal_of_sparse(obj, library)
     conformed = conform(x, library, copy)
     if copy:
         shared = {id(array) for array in (x.data, *x.structure)}  # `conform` has copied the other parts

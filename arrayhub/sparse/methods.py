@@ -14,7 +14,7 @@ from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.inspection.printout import head_lines, part_lines
 from arrayhub.inspection.texts import attempt
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.export import convert_like, device_of, export, relocate
+from arrayhub.sparse.export import convert_like, device_of, export, refusal_of_sparse, relocate
 from arrayhub.sparse.formats import PADDED, check_indices, elements, name_structure
 from arrayhub.sparse.libraries import assparse, import_parts
 from arrayhub.sparse.libraries import sparse_or_none as import_or_none
@@ -30,6 +30,7 @@ __all__ = [
     "lines_of",
     "picture_of",
     "reduce",
+    "refusal_of_sparse",
     "relocate",
     "view_of",
 ]

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import functools
 import subprocess
 import sys
 import textwrap
@@ -33,19 +34,25 @@ def called(call, x):
     return eval(call, {"arrayhub": ah, "x": x, "numpy": np, "pyarrow": pyarrow})
 
 
+def refusal_of(function, x):
+    try:
+        function(x)
+    except (BufferError, TypeError, ValueError) as error:
+        return error.with_traceback(None)  # whose frames keep the array alive
+    return None
+
+
 def faults_of(make, targets):
     """Return the faults of the refusals of an object that ``make()`` creates."""
     faults = []
     for to in targets:
-        refusal = None
+        convert = functools.partial(ah.convert, to=to)
         try:
-            ah.convert(make(), to)
+            refusals = [refusal_of(function, make()) for function in (convert, getattr(ah, f"as_{to}", convert))]
         except ImportError:
             continue
-        except (BufferError, TypeError, ValueError) as error:
-            refusal = error
         explained = ah.explain(make(), to)
-        if refusal is not None:
+        for refusal in filter(None, refusals):
             if not hasattr(refusal, "call"):
                 faults.append(f"{to}: {type(refusal).__name__} without fields: {refusal}")
             elif refusal.call != explained.call:
