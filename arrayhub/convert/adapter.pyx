@@ -326,10 +326,11 @@ cdef class Call:
                 continue
             argument = new_argument(key, value, array_type(value) or _BUILT, wish.writable)
             self.arrays.append(argument)
-            plain = value.detach() if getattr(value, "requires_grad", False) is True else value
+            is_own = adapter.is_own(value, argument.type, wish.writable)
+            plain = value.detach() if is_own and getattr(value, "requires_grad", False) is True else value
             array = wish.request.asarray(plain, name=f"{adapter.name}: {key}")
             met.append((wish, array))
-            source = array_of(plain) if adapter.is_own(value, argument.type, wish.writable) else None
+            source = array_of(plain) if is_own else None
             if source is None or source.ptr != array.ptr or source.dtype != array.dtype:
                 set_argument(given, keywords, place, self.convert_value(argument, array))
         self.check(len(self.arrays))

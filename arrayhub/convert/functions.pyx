@@ -334,7 +334,10 @@ cdef bint is_untyped(object obj) except -1:
         return obj.format in ("B", "b", "c") and obj.ndim == 1
     if issubclass(cls, numpy.generic):      # numpy.bytes_ is text
         return False
-    return issubclass(cls, (bytes, bytearray)) or any([name_of_type(base) in UNTYPED for base in cls.__mro__])
+    names = [name_of_type(base) for base in cls.__mro__]
+    if "_ctypes.Array" in names:
+        return name_of_type(cls._type_) == "ctypes.c_char"
+    return issubclass(cls, (bytes, bytearray)) or not UNTYPED.isdisjoint(names)
 
 
 # Types of buffers that contain bytes without a type.

@@ -221,6 +221,8 @@ def cast_array(array, dtype, /):
     cdef bint pushed = enter_device_of(array)
     try:
         return array.astype(dtype)
+    except RuntimeError as error:      # of random keys
+        raise Refusal("jax", first_line(error)) from error
     finally:
         leave(pushed)
 

@@ -31,9 +31,19 @@ cdef Descriptor parse(object obj, object stream):
     capsule = capsule_of(obj)
     # Without DLPack: times, chunked arrays with one chunk, and arrays with a validity bitmap but without nulls.
     if capsule is None:
-        return arrow.parse(obj, None)
+        a = arrow.parse(obj, None)
+        if a is None:
+            refuse_scalar(obj)
+        return a
     a = dlpack.parse_capsule(capsule, False, obj)
     return a if a.nd_ == 1 else arrow.parse(obj, None)      # FixedShapeTensorArray: DLPack would lose its dimension names
+
+
+cdef int refuse_scalar(object obj) except -1:
+    """Raise TypeRefusal. PEP 3118 would export the characters of a string as writable int8."""
+    from arrayhub.libraries.wrappers import wrapper_error
+
+    raise wrapper_error(obj, "is not imported as an array")
 
 
 cdef inline object capsule_of(object obj):

@@ -335,7 +335,10 @@ def change_tensor(tensor, dtype, device, /):
         changes["device"] = str(Device(device))
         if changes["device"].partition(":")[0] not in ("cpu", "cuda"):
             raise BufferError(f"torch: device is {changes['device']}; accepted: cpu and cuda devices")
-    return tensor.to(**changes)
+    try:
+        return tensor.to(**changes)
+    except (AssertionError, RuntimeError) as error:      # of a quantized tensor, one without memory, or a torch without CUDA
+        raise Refusal("torch", first_line(error)) from error
 
 
 cdef bint is_uninitialized(object tensor) except -1:

@@ -1,19 +1,17 @@
 """xarray: export as a DataArray. `importers.pxi` imports DataArrays: the wrapped array, with its dimension names."""
 
-import sys
-
 import numpy as np
 
 from arrayhub._core.errors import Refusal, form_of, needed, unreadable
 from arrayhub._core.hooks import hooks
+from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
 
 def as_xarray(obj, copy, **request):
     """Return a DataArray. If `obj` is a DataArray, the result has its coordinates, its name and its attributes."""
-    xarray = sys.modules.get("xarray")
-    is_own = xarray is not None and isinstance(obj, xarray.DataArray) and not copy
+    is_own = not copy and _is_data_array(type(obj))
     if is_own and all(value is None for value in request.values()):
         return obj
     array = hooks.functions.asarray(obj, copy=copy, **request)
@@ -23,6 +21,9 @@ def as_xarray(obj, copy, **request):
         array = array.to_host()  # only device= and copy=True move memory to another device
     made = emit(array, copied=copy is not False)
     return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made
+
+
+_is_data_array = derived_from("xarray", "DataArray")
 
 
 def _is_unchanged(array, obj):

@@ -483,3 +483,16 @@ def test_errors_have_the_fields_of_the_refusal():
     refusal = raised.value
     assert refusal.subject.startswith("<lambda>: x") and "requires_grad" in refusal.reason
     assert eval(refusal.call, {"arrayhub": ah, "x": torch.ones(2, requires_grad=True)}).tolist() == [1, 1]
+
+
+def test_request_does_not_detach_a_tensor_of_another_library():
+    torch = pytest.importorskip("torch")
+    parameter = torch.ones(2, dtype=torch.float64, requires_grad=True)
+
+    def double(x: Annotated[Any, ah.Request("n * float64")]):
+        return x * 2
+
+    with pytest.raises(ah.Refusal, match="double: x: torch: requires_grad is True"):
+        ah.adapt("numpy")(double)(parameter)
+    ah.adapt("torch")(double)(parameter).sum().backward()
+    assert parameter.grad.tolist() == [2, 2]

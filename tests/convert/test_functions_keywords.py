@@ -1,5 +1,6 @@
 """Test the arguments copy, dtype, device and missing of `asarray`, `convert` and the ``as_*`` functions."""
 
+import ctypes
 import inspect
 import io
 import mmap
@@ -488,6 +489,36 @@ def test_dtype_of_a_parameter_is_changed_by_torch():
     assert ah.as_torch(parameter, dtype=torch.float32, device="cpu") is parameter
 
 
+REFUSED_BY_LIBRARIES = {
+    "meta": ("torch", lambda: torch.ones(1, device="meta"), {"device": "cpu"}),
+    "quantized": ("torch", lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), {"dtype": "f4"}),
+    "key": ("jax", lambda: pytest.importorskip("jax").random.key(0), {"dtype": "f4"}),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_LIBRARIES)
+def test_errors_of_a_library_that_changes_its_own_array_are_refusals(name):
+    library, make, keywords = REFUSED_BY_LIBRARIES[name]
+    with pytest.raises(ah.Refusal) as raised:
+        ah.convert(make(), library, **keywords)
+    assert raised.value.subject == library and raised.value.reason
+
+
+def test_dtype_of_pandas_objects_is_cast_as_by_numpy_and_keeps_missing_values():
+    pd = pytest.importorskip("pandas")
+    nullable = ah.as_pandas(pd.Series([1, None], dtype="Int64", index=[5, 6], name="q"), dtype="int8")
+    assert nullable.isna().tolist() == [False, True] and nullable.dtype.numpy_dtype == np.int8
+    assert nullable.index.tolist() == [5, 6] and nullable.name == "q"
+    assert ah.as_pandas(pd.Series([-1.5]), dtype="uint8").tolist() == [255]
+    with pytest.warns(RuntimeWarning, match="invalid value"):
+        assert ah.as_pandas(pd.Series([1.5, np.nan]), dtype="int8").dtype == np.int8
+    frame = ah.as_pandas(pd.DataFrame([[1, 2.5]], columns=["a", "a"], index=[7]), dtype="f4")
+    assert frame.dtypes.tolist() == [np.float32] * 2 and frame.index.tolist() == [7] and frame.shape == (1, 2)
+    for text in (pd.Series(["1"]), pd.Series(["1"], dtype="category"), pd.DataFrame({"a": [1], "b": ["x"]})):
+        with pytest.raises(ah.Refusal, match="accepted: numbers and times"):
+            ah.as_pandas(text, dtype="int8")
+
+
 BUFFERS = {
     "bytes": lambda: b"\0\0\x80?",
     "bytearray": lambda: bytearray(b"\0\0\x80?"),
@@ -513,6 +544,13 @@ def test_bytes_are_not_cast_one_by_one(function, name):
     del raised
     assert eval(call, {"arrayhub": ah, "x": x}).tolist() == [1.0]
     assert ah.as_numpy(take(x, dtype="u1", copy=None)).tolist() == [0, 0, 128, 63]
+
+
+def test_characters_of_ctypes_are_not_parsed_as_numbers():
+    x = (ctypes.c_char * 4)(*b"\0\0\x80?")
+    with pytest.raises(ah.Refusal) as raised:
+        ah.asarray(x, dtype="f4")
+    assert eval(raised.value.call, {"arrayhub": ah, "x": x}).tolist() == [1.0]
 
 
 @pytest.mark.parametrize(

@@ -666,6 +666,7 @@ WITH_CALLS = {
     "records with text": lambda: np.zeros(2, [("a", "i4"), ("b", "U2")]),
     "lists of booleans": lambda: pa.array([[True], [False, True]]),
     "scalar of pyarrow": lambda: pa.scalar(1),
+    "string of pyarrow": lambda: pa.scalar("hi"),  # whose buffer is writable
     "dask": lambda: pytest.importorskip("dask.array").ones(2),
     "key of jax": lambda: pytest.importorskip("jax").random.key(0),
     "Dataset": lambda: pytest.importorskip("xarray").Dataset({"a": ("x", [1])}),

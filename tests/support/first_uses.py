@@ -110,6 +110,7 @@ def use_awkward(a, thread):
 
 
 def use_xarray(a, thread):
+    equal(arrayhub.asarray(arrayhub.convert(a, "xarray")), a)
     equal(arrayhub.asarray(sys.modules["xarray"].DataArray(a)), a)
 
 

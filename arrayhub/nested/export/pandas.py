@@ -86,7 +86,8 @@ def as_pandas(
     name = name_of(obj)
     column = None if missing is not None or is_dense(obj) else _of_pandas(pandas, obj)
     if column is not None and (device is None or Device(device) == CPU):
-        column = column if dtype is None or _has_dtype(column, dtype) else column.astype(requested_dtype(dtype))
+        if dtype is not None and not _has_dtype(column, dtype):
+            return _cast(pandas, column, dtype)
         return column.copy() if check_copy(copy, "as_pandas") else column
     values = obj if missing is None else without_index(obj)
     made = export("pandas", pandas, _to_pandas, values, copy, dtype, device, missing)
@@ -107,6 +108,24 @@ def _of_pandas(pandas: Any, obj: Any) -> Any:
     if issubclass(cls, (pandas.Index, pandas.api.extensions.ExtensionArray)) and not issubclass(cls, pandas.MultiIndex):
         return pandas.Series(obj, copy=False)
     return None
+
+
+def _cast(pandas: Any, column: Any, dtype: Any) -> Any:
+    """Return a Series, or a DataFrame of columns, with elements cast as by `as_numpy`. Missing elements remain missing.
+
+    ``Series.astype`` raises an error for missing elements and for fractions, and parses text.
+    """
+    if column.ndim == 2:
+        frame = column.copy(deep=False)
+        for k in range(frame.shape[1]):
+            frame.isetitem(k, _cast(pandas, column.iloc[:, k], dtype))
+        return frame
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufcmM":
+        made = as_pandas(column.to_numpy(), dtype=dtype)
+    else:
+        made = export("pandas", pandas, _to_pandas, without_index(column), None, dtype, None, None)
+    made.index, made.name = column.index, column.name
+    return made
 
 
 def _has_dtype(column: Any, dtype: Any) -> bool:
