@@ -1,4 +1,4 @@
-"""Concatenate chunks of a NestedArray, select elements, and replace rows."""
+"""Concatenate chunks of a NestedArray."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,6 @@ import numpy as np
 from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
-from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested import opaque
 from arrayhub.nested.array import (
@@ -23,12 +22,12 @@ from arrayhub.nested.array import (
     one_chunk,
     part,
     unpack_bits,
-    unwrap_flat,
     valid_mask,
     with_offsets,
     with_views,
 )
-from arrayhub.nested.to_device import identity, move_arrays, offsets_on_host, rebuild, to_host
+from arrayhub.nested.take import take
+from arrayhub.nested.to_device import move_arrays, offsets_on_host, to_host
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
@@ -147,7 +146,7 @@ def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, A
         for k, category in enumerate(categories):
             if category not in known:
                 known[category], new[k] = len(known), True
-        parts.append(select(nested_of(content), new))
+        parts.append(take(nested_of(content), np.flatnonzero(new)))
         positions[key] = np.array([*map(known.__getitem__, categories), 0])  # 0 for the index -1 of missing elements
     content = _join_nodes(parts)
     indices = [
@@ -173,80 +172,12 @@ def _distinct_categories(content: Any, alone: bool) -> list[Any]:
     return list(map(repr, node.to_list()))  # in contrast to the values, the texts of 0.0 and -0.0 differ
 
 
-def select(node: NestedArray, mask: Any) -> NestedArray:
-    """Return a copy of the elements of a node for which `mask` is True."""
-    cuts = np.flatnonzero(np.diff(mask, prepend=False, append=False)).tolist()
-    parts = [part(node, start, stop) for start, stop in zip(cuts[::2], cuts[1::2], strict=True)]
-    return concatenate(parts or [part(node, 0, 0)])
-
-
-def spans_of(node: NestedArray) -> tuple[Any, Any]:
-    """Return the start in the content, and the length, of each row or string, as int64."""
-    if kind_of(node).width:
-        return np.arange(len(node)) * node.width, np.full(len(node), node.width)
-    offsets = offsets_on_host(node).astype(np.int64)
-    return offsets[:-1].copy(), np.diff(offsets)
-
-
 def content_of_rows(node: NestedArray) -> Any:
     """Return the elements of all rows of lists, in the order of the rows."""
     if kind_of(node).width:
         return part(node.content, 0, len(node) * node.width)
     offsets = offsets_on_host(node)
     return part(node.content, int(offsets[0]), int(offsets[-1]))
-
-
-def replace_rows(node: NestedArray, mask: Any, row: Any) -> NestedArray:
-    """Return rows or strings in which those for which `mask` is True consist of the elements `row`.
-
-    The content is shared if nothing is added or removed. Rows of another length than a fixed one become lists.
-    """
-    kind = kind_of(node)
-    if kind.views:
-        return as_views(replace_rows(with_offsets(node), mask, row))
-    starts, sizes = spans_of(node)
-    if not len(row) and not sizes[mask].any():
-        return rebuild(node, identity, validity=None, bit=0)
-    new_sizes = np.where(mask, len(row), sizes)
-    if isinstance(node.content, USMArray) and isinstance(row, USMArray):
-        content = _replace_numbers(content_of_rows(node), np.repeat(mask, sizes), row, np.repeat(mask, new_sizes))
-    else:
-        content = _join_nodes([node.content, row])
-        starts[mask] = len(node.content)
-        content = unwrap_flat(nested_of(_gather_rows(content, starts[new_sizes > 0], new_sizes[new_sizes > 0])))
-    if kind.width and len(row) == node.width:
-        return make("regular", len(node), width=node.width, content=content)
-    return lists_like(node, np.append(0, np.cumsum(new_sizes)), content)
-
-
-def _replace_numbers(content: USMArray, removed: Any, row: USMArray, added: Any) -> Any:
-    """Return a copy of the numbers that are not `removed`, with repeated numbers of `row` where `added` is True."""
-    old = as_numpy(content)
-    numbers = np.empty((len(added), *old.shape[1:]), old.dtype)
-    numbers[~added] = old[~removed] if removed.any() else old
-    numbers[added] = np.tile(as_numpy(row).T, np.count_nonzero(added) // max(len(row), 1)).T
-    return array_like(numbers, content, row)
-
-
-def lists_like(node: NestedArray, ends: Any, content: Any) -> NestedArray:
-    """Return lists or strings with the offset type of a node. The offsets become int64 if they do not fit the type.
-
-    Lists keep the logical type of the node, such as that of a map, unless their offsets become int64.
-    """
-    kind = kind_of(node)
-    fits = kind.ends and ends[-1] <= np.iinfo(node.offsets.dtype).max
-    offsets = asarray(ends.astype(node.offsets.dtype if fits else np.int64))
-    return make(node.kind if kind.ends else "list", len(ends) - 1, offsets=offsets, content=content,
-                meaning=node.meaning if fits else None)  # fmt: skip
-
-
-def _gather_rows(content: Any, starts: Any, sizes: Any) -> Any:
-    """Return the elements of rows, none of them empty, one row after another."""
-    stops = starts + sizes
-    first = np.flatnonzero(np.append(True, starts[1:] != stops[:-1]))  # rows that do not follow the row before them
-    last = np.append(first[1:], len(starts)) - 1
-    spans = zip(starts[first[: len(starts)]].tolist(), stops[last[: len(stops)]].tolist(), strict=True)
-    return _join_nodes([part(content, start, stop) for start, stop in spans] or [part(content, 0, 0)])
 
 
 def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:

@@ -12,8 +12,8 @@ from arrayhub.inspection.printout import count_references, head_lines, part_line
 from arrayhub.inspection.texts import attempt
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
 from arrayhub.nested.asnested import asnested
-from arrayhub.nested.concatenate import spans_of
 from arrayhub.nested.from_awkward import is_awkward
+from arrayhub.nested.take import spans_of
 
 MOST_ELEMENTS = 16  # in a picture: maximum number of elements per line; an ellipsis replaces further elements
 MOST_LEVELS = 6

@@ -11,9 +11,8 @@ import numpy as np
 from arrayhub._core.errors import TypeRefusal, ValueRefusal, show
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
-from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, make, nested_of, part, unwrap_flat
-from arrayhub.nested.concatenate import lists_like
 from arrayhub.nested.conform import element_type
 from arrayhub.nested.from_python import from_python, offsets_of
 from arrayhub.nested.opaque import as_list_views, decode, is_list_view
@@ -83,7 +82,8 @@ def _build_rows(values: Sequence[Any], node: NestedArray, name: str) -> NestedAr
     elements = unwrap_flat(build(list(chain.from_iterable(values)), content, f"{name}.content"))
     if fixed:
         return make("regular", len(values), width=width, content=elements)
-    return lists_like(node, as_numpy(offsets_of(list(map(len, values)))), elements)
+    offsets = offsets_of(list(map(len, values)), node.offsets.dtype)
+    return make("list", len(values), offsets=offsets, content=elements, meaning=node.meaning)
 
 
 def _build_categories(values: Sequence[Any], node: NestedArray, name: str) -> NestedArray:

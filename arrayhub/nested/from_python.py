@@ -232,11 +232,11 @@ def _meaning(meaning: str, numbers: NestedArray) -> NestedArray:
     return make("flat", len(numbers), content=numbers.content, validity=numbers.validity, meaning=meaning)
 
 
-def offsets_of(lengths: Any) -> Any:
-    """Return the offsets of rows with the given lengths, as int32 if the offsets fit, else as int64."""
+def offsets_of(lengths: Any, dtype: Any = np.int32) -> Any:
+    """Return the offsets of rows with the given lengths, as `dtype` (int32 or int64) if they fit, else as int64."""
     ends = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
-    return asarray(ends.astype(np.int32) if ends[-1] <= _LARGEST else ends)
+    return asarray(ends.astype(dtype) if ends[-1] <= _LARGEST else ends)
 
 
 def _texts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:

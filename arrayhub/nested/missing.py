@@ -31,10 +31,10 @@ from arrayhub.nested.array import (
     valid_mask,
 )
 from arrayhub.nested.asnested import refuse_storage
-from arrayhub.nested.concatenate import replace_rows, select, single_chunk, spans_of
+from arrayhub.nested.concatenate import concatenate, single_chunk
 from arrayhub.nested.conform import element_type
 from arrayhub.nested.elements import NAN, ROWS, build, check_number, convert_number, misfit, show_value
-from arrayhub.nested.from_python import from_python
+from arrayhub.nested.from_python import from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
 from arrayhub.nested.opaque import (
     as_list_views,
@@ -46,6 +46,7 @@ from arrayhub.nested.opaque import (
     is_run_end,
     null_mask,
 )
+from arrayhub.nested.take import spans_of, take
 from arrayhub.nested.to_device import child_nodes, identity, rebuild, trim, walk
 
 # ------------------------------------------------------------------------------------------------------------- masks
@@ -339,17 +340,16 @@ def _fill_by_copy(node: NestedArray, value: Any, name: str) -> Any:
     missing, kind = _null_mask(node), kind_of(node)
     if kind.indices:
         node = _fill_categories(node, missing, value, name)
-    row: Any = b""
-    if kind.characters:
-        row = build([value], node, name).content
+    if kind.width and missing.any() and len(value) != node.width:
+        content = part(node.content, 0, len(node) * node.width)
+        node = make("list", len(node), offsets=offsets_of(spans_of(node)[1]), content=content)
+    if missing.any() or kind.characters:
+        element = build([value], node, name)
     if not missing.any():
         return _without_bitmap(node)
-    if kind.lists:
-        row = unwrap_flat(build(value, node.content, f"{name}.content"))
-    if not kind.indices:
-        return replace_rows(node, missing, row)
-    indices = np.where(missing, as_numpy(build([value], node, name).indices), as_numpy(node.indices))
-    return rebuild(node, identity, indices=asarray(indices), validity=None, bit=0)
+    if kind_of(node).ends and not len(value) and not spans_of(node)[1][missing].any():  # the content does not change
+        return _without_bitmap(node)
+    return take(concatenate([node, element]), np.where(missing, len(node), np.arange(len(node))))
 
 
 def _fill_categories(node: NestedArray, missing: Any, value: Any, name: str) -> NestedArray:
@@ -358,7 +358,7 @@ def _fill_categories(node: NestedArray, missing: Any, value: Any, name: str) -> 
     valid = ~_null_mask(content)
     if not valid.all():
         indices = np.where(missing, 0, (np.cumsum(valid) - 1)[np.where(missing, 0, indices)]).astype(indices.dtype)
-        content = select(content, valid)
+        content = take(content, np.flatnonzero(valid))
     filled = _without_bitmap(content)
     if has_missing(content):
         filled = _fill_node(content, value, f"{name}.content")

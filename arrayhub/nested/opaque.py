@@ -1,10 +1,9 @@
 """Convert the elements of opaque nodes: list views, run-end encoded arrays, unions, decimals, intervals and null.
 
 An opaque node consists of the buffers and children of Arrow's layout, which other modules pass through. If a caller
-asks for the elements, pyarrow converts the node. Null arrays, unions, and ``to_list`` of runs do not require it.
+asks for the elements of decimals and intervals, pyarrow converts the node.
 """
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,8 +28,9 @@ from arrayhub.nested.array import (
     unpack_bitmap,
     unwrap_flat,
     valid_mask,
-    with_offsets,
 )
+from arrayhub.nested.from_python import offsets_of
+from arrayhub.nested.take import find_runs, indices_of, take
 from arrayhub.nested.to_device import identity, rebuild
 
 # Why `decode` rejects the elements of an opaque type, and the call to use instead, by the start of the format.
@@ -75,12 +75,12 @@ def make_rows(starts: Any, sizes: Any, content: Any, copy: bool | None = False) 
     Rows that are adjacent and in order become lists. Other rows become list views. `starts` and `sizes` are ndarrays of
     one type, int32 or int64.
     """
-    ends = np.zeros(len(starts) + 1, np.int64)
-    np.cumsum(sizes, out=ends[1:])
-    first = (starts - ends[:-1])[sizes != 0]
+    offsets = np.append(0, np.cumsum(sizes, dtype=np.int64))
+    first = (starts - offsets[:-1])[sizes != 0]
     if (sizes >= 0).all() and (first == first[:1]).all():
-        offsets = asarray(ends + (first[0] if len(first) else 0))
-        return make("list", len(starts), offsets=offsets, content=content, copy=copy)
+        offsets += first[0] if len(first) else 0
+        dtype = starts.dtype if offsets[-1] <= np.iinfo(starts.dtype).max else np.int64
+        return make("list", len(starts), offsets=asarray(offsets.astype(dtype)), content=content, copy=copy)
     return make_list_views(asarray(starts), asarray(sizes), content, copy)
 
 
@@ -101,8 +101,8 @@ def as_list_views(rows: NestedArray, like: NestedArray) -> NestedArray:
     return rebuild(views, identity, **facts, **field_facts(like))
 
 
-def to_pyarrow(node: Any, call: str, convert: Any = None) -> Any:
-    """Return a node in host memory as a ``pyarrow.Array``, or the result of `convert` on this array.
+def to_pyarrow(node: Any, call: str) -> Any:
+    """Return a node in host memory as a ``pyarrow.Array``.
 
     Raise Refusal if pyarrow is missing, or lacks the type of the array or of its children.
     """
@@ -111,8 +111,7 @@ def to_pyarrow(node: Any, call: str, convert: Any = None) -> Any:
     except ImportError as error:
         raise Refusal(call, f"{missing_library_error('pyarrow', 'to convert the elements', error)}") from error
     try:
-        array = pyarrow.array(node)
-        return array if convert is None else convert(array)
+        return pyarrow.array(node)
     except (pyarrow.ArrowException, KeyError) as error:
         raise Refusal(call, f"pyarrow does not support elements of {type_name(str(node.meaning))}") from error
 
@@ -125,7 +124,7 @@ def decode(node: NestedArray, call: str) -> NestedArray:
     Raises
     ------
     Refusal
-        The elements are decimals, intervals, or of several types, or pyarrow is not installed.
+        The elements are decimals, intervals, or of several types.
     """
     text = str(node.meaning)
     if text == "n":
@@ -135,37 +134,19 @@ def decode(node: NestedArray, call: str) -> NestedArray:
         raise Refusal(call, _REFUSALS[text[:2]][0], call=_REFUSALS[text[:2]][1])
     node = node.to_host()
     check(node)
-    plain = _decode_runs(node, call) if text == "+r" else _decode_rows(node, call)
+    if text == "+r":
+        plain = take(*find_runs(node))
+    else:
+        starts, sizes = map(as_numpy, node.buffers)
+        sizes = np.where(valid_mask(node), sizes, 0)
+        plain = make_rows(starts, sizes, node.children[0])
+        if is_list_view(plain):  # the rows are not in order
+            content = unwrap_flat(nested_of(take(node.children[0], indices_of(starts, sizes))))
+            plain = make("list", len(node), offsets=offsets_of(sizes, starts.dtype), content=content)
+        plain = rebuild(plain, identity, validity=node.validity, bit=node.validity_offset)
     if kind_of(plain).opaque and can_decode(plain):  # runs of list views, runs or nulls
         plain = decode(plain, call)
     return rename_column(plain, column_name(node))
-
-
-def _decode_rows(node: NestedArray, call: str) -> NestedArray:
-    """Convert list views to lists. pyarrow 26 casts list views that are out of order to invalid lists."""
-    starts, sizes = map(as_numpy, node.buffers)
-    sizes = np.where(valid_mask(node), sizes, 0)
-    ends = np.append(0, np.cumsum(sizes, dtype=np.int64))
-    content = nested_of(from_arrow(to_pyarrow(node, call, operator.methodcaller("flatten"))))
-    offsets = asarray(ends.astype(starts.dtype if ends[-1] <= np.iinfo(starts.dtype).max else np.int64))
-    facts: dict[str, Any] = {"validity": node.validity, "bit": node.validity_offset}
-    return make("list", len(node), offsets=offsets, content=unwrap_flat(content), **facts)
-
-
-def _decode_runs(node: NestedArray, call: str) -> NestedArray:
-    """Repeat the value of each run. ``pyarrow.compute.run_end_decode`` does not support dictionaries."""
-    values, runs = _find_runs(node)
-    if kind_of(values).views:
-        values = with_offsets(values)
-    return nested_of(from_arrow(to_pyarrow(values, call).take(to_pyarrow(asarray(runs), call))))
-
-
-def _find_runs(node: NestedArray) -> tuple[NestedArray, Any]:
-    """Return the values of the runs, and for each element the index of its run."""
-    ends, values = node.children
-    runs = np.searchsorted(as_numpy(ends).astype(np.int64), node.run_offset + np.arange(len(node)), side="right")
-    runs = np.minimum(runs, len(ends) - 1)  # the producer may change the run ends after their validation
-    return nested_of(part(values, 0, len(ends))), runs
 
 
 def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
@@ -207,7 +188,7 @@ def to_list(node: NestedArray) -> list[Any]:
         items = [nested_of(child).to_list() for child in node.children]
         return [items[child][place] for child, place in zip(*places_in_children(node), strict=True)]
     if text == "+r":  # without pyarrow, which would convert the value of a run once for each element
-        values, runs = _find_runs(node.to_host())
+        values, runs = find_runs(node.to_host())
         items = values.to_list()
         return [items[run] for run in runs.tolist()]
     if can_decode(node):
