@@ -27,7 +27,7 @@ from arrayhub.nested.array import (
     with_views,
 )
 from arrayhub.nested.take import take
-from arrayhub.nested.to_device import move_arrays, offsets_on_host, to_host
+from arrayhub.nested.to_device import compact, map_arrays, offsets_on_host, to_host
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
@@ -66,9 +66,9 @@ def _joined_in_order(nodes: list[Any]) -> Any:
     for node in nodes:
         check(node)
     if kind_of(first).opaque:
-        return (
-            opaque.concatenate(nodes) if len(nodes) > 1 else move_arrays(first, _copy, lambda node: _join_nodes([node]))
-        )
+        if len(nodes) > 1:
+            return opaque.concatenate(nodes)
+        return map_arrays(compact(first, lambda node: as_views(with_offsets(node))), _copy)
     mask = np.concatenate(list(map(valid_mask, nodes)))
     facts: dict[str, Any] = {
         "validity": None if mask.all() else bitmap_of(mask),

@@ -16,23 +16,22 @@ import numpy as np
 from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, facts_of, field_facts, is_on_host, make, nested_of
-from arrayhub.nested.to_device import identity, move_arrays
+from arrayhub.nested.array import NestedArray, field_facts, is_on_host, make, nested_of
+from arrayhub.nested.to_device import compact, identity, map_arrays
 from arrayhub.transport.codec import restore_state, state_error
 
-_NODES = (NestedArray, USMArray)
 _ARRAYS = ("validity", "offsets", "indices")
 _INLINE_VIEW = 12  # maximum length, in bytes, of a string that is stored in its view
 
 
 def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return the function and the argument that restore an array, for ``NestedArray.__reduce__``."""
-    return _unpickle_nested, (_state(_compact(x), {}),)
+    return _unpickle_nested, (map_arrays(_compact(x), _once(identity), _state),)
 
 
 def _compact(node: Any) -> Any:
     """Return a node whose buffers contain only referenced elements. Nodes on a device are returned unchanged."""
-    return move_arrays(node, identity, _compact_views) if is_on_host(node) else node
+    return compact(node, _compact_views) if is_on_host(node) else node
 
 
 def _compact_views(node: NestedArray) -> NestedArray:
@@ -57,19 +56,24 @@ def _compact_views(node: NestedArray) -> NestedArray:
     )
 
 
-def _state(node: Any, seen: dict[Any, Any]) -> Any:
-    if not isinstance(node, NestedArray):
-        key = (node.ptr, node.shape, node.byte_strides, node.dtype, node.access, node.device) if node.size else id(node)
-        return seen.setdefault(key, node)
-    state: dict[str, Any] = {"kind": node.kind, "length": len(node)}
-    for name, fact in facts_of(node).items():
-        state[name] = _state(fact, seen) if isinstance(fact, _NODES) else fact
-        if name in ("buffers", "parts"):
-            states = []  # not a generator, whose arguments CPython 3.11 leaks if it cannot allocate the closure
-            for part in fact:
-                states.append(_state(part, seen))
-            state[name] = tuple(states)
-    return state
+def _state(kind: str, length: int, **facts: Any) -> dict[str, Any]:
+    """Return the state of a node, for `map_arrays`."""
+    return {"kind": kind, "length": length, **facts}
+
+
+def _once(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that calls `change` once for all views of the same elements, and then returns its result."""
+    seen: dict[Any, Any] = {}
+
+    def change_once(array: Any) -> Any:
+        key: Any = id(array)
+        if array.size:
+            key = (array.ptr, array.shape, array.byte_strides, array.dtype, array.access, array.device)
+        if key not in seen:
+            seen[key] = change(array)
+        return seen[key]
+
+    return change_once
 
 
 def _unpickle_nested(state: Any) -> NestedArray:
@@ -144,21 +148,12 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
 
 def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:
     """Return an array with copies of the bytes that `x` references, in memory of the same kind."""
-    state = _state(_compact(x), {})
-    return nested_of(_restore_node(_change_arrays(state, functools.partial(copy.deepcopy, memo=memo))))
-
-
-def _change_arrays(state: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a state with `change` applied to each of its arrays."""
-    if isinstance(state, dict):
-        return {name: _change_arrays(part, change) for name, part in state.items()}
-    if isinstance(state, tuple):
-        return tuple(_change_arrays(part, change) for part in state)
-    return change(state) if isinstance(state, USMArray) else state
+    copied: NestedArray = map_arrays(_compact(x), _once(functools.partial(copy.deepcopy, memo=memo)))
+    return copied
 
 
 def nbytes(x: NestedArray) -> int:
     """Return the total size of the arrays of a node in bytes. An array that several nodes share is counted once."""
     arrays: set[tuple[int, int]] = set()
-    _change_arrays(_state(x, {}), lambda array: arrays.add((array.ptr, array.nbytes)))
+    map_arrays(x, lambda array: arrays.add((array.ptr, array.nbytes)), _state)
     return sum(size for _, size in arrays)

@@ -13,6 +13,7 @@ import numpy as np
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
+from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
@@ -97,47 +98,52 @@ def find_reason(array: Any, why: Callable[[Any], str]) -> str:
 
 
 def identity(content: Any) -> Any:
-    """Return the content itself, for `rebuild` and `move_arrays`."""
+    """Return the content itself, for `rebuild`."""
     return content
 
 
-def move_arrays(
-    node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None
-) -> Any:
-    """Apply `move` to the referenced part of each array of a node, and return a node of the results.
+def move_arrays(node: NestedArray, move: Callable[[Any], Any]) -> NestedArray:
+    """Apply `move` to the referenced part of each array of a node, and return a node of the results."""
+    return map_arrays(compact(node), move)
+
+
+def map_arrays(node: Any, change: Callable[[Any], Any], build: Callable[..., Any] = make) -> Any:
+    """Apply `change` to each array of a node and of the nodes below. Pass the kind, length and parts to `build`."""
+    if not isinstance(node, NestedArray):
+        return change(node)
+    facts = facts_of(node)
+    for name, fact in facts.items():
+        if name in ("buffers", "parts"):
+            made = []  # not a generator, whose arguments CPython 3.11 leaks if it cannot allocate the closure
+            for part in fact:
+                made.append(map_arrays(part, change, build))
+            facts[name] = tuple(made)
+        elif isinstance(fact, (NestedArray, USMArray)):
+            facts[name] = map_arrays(fact, change, build)
+    return build(node.kind, len(node), **facts)
+
+
+def compact(node: Any, views: Callable[[NestedArray], NestedArray] | None = None) -> Any:
+    """Return a node whose arrays consist of the referenced elements, and whose offsets and bitmaps start at 0.
 
     `views` converts string views. If `views` is None, string views become strings with offsets.
     """
     if not isinstance(node, NestedArray):
-        return move(node)
+        return node
     kind = kind_of(node)
     if kind.views:
-        return move_arrays(with_offsets(node), move) if views is None else views(node)
-    others: dict[str, Any] = {}
-    if not kind.chunks:
-        validity, bit = node.validity, node.validity_offset
-        if validity is not None and bit and not kind.packed:  # start the bitmap at a byte boundary
-            validity, bit = bitmap_of(valid_mask(node)), 0
-        others = {"validity": validity if validity is None else move(validity), "bit": bit}
-    if kind.ends:
-        others |= _moved_rows(node, move, views)
-        return rebuild(node, identity, **others)
-    if kind.opaque:
-        others["buffers"] = tuple(map(move, node.buffers))
-    if kind.indices:
-        others["indices"] = move(node.indices)
-    return rebuild(node, lambda part: move_arrays(part, move, views), **others)
+        return compact(with_offsets(node)) if views is None else views(node)
+    node = trim(node) if kind.ends else node
+    bitmap: dict[str, Any] = {}
+    if not (kind.chunks or kind.packed) and node.validity is not None and node.validity_offset:
+        bitmap = {"validity": bitmap_of(valid_mask(node)), "bit": 0}
+    return rebuild(node, lambda part: compact(part, views), **bitmap)
 
 
 def offsets_on_host(node: NestedArray) -> Any:
     """Return the offsets of a node as an ndarray. If the array of offsets is empty, return a single 0."""
     offsets = as_numpy(node.offsets.to_host())
     return offsets if len(offsets) else np.zeros(1, offsets.dtype)
-
-
-def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    node = trim(node)
-    return {"offsets": move(node.offsets), "content": move_arrays(node.content, move, views)}
 
 
 def trim(node: NestedArray) -> NestedArray:
