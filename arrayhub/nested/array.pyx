@@ -2,11 +2,9 @@
 
 This module includes these files:
 
-- indexing: elements, slices and fields
-- to_list: conversion to Python objects
+- indexing: elements, slices and fields, and conversion to Python objects
 - to_dense: conversion of lists of equal lengths, and of records, to one array
-- bits: boolean bitmaps and validity bitmaps
-- nodes: construction and validation of nodes
+- nodes: construction and validation of nodes, boolean bitmaps and validity bitmaps
 - from_values: fast import of Python lists of strings, and of rows of numbers
 - exports: the import for exports to the libraries of nested data
 - strings: NumPy's StringDType, and conversion between string offsets and string views
@@ -32,9 +30,7 @@ from arrayhub.adapters.arrow import extension_of_node as arrow_extension_of
 from arrayhub.adapters.arrow import metadata_of_node as arrow_metadata_of
 
 include "indexing.pxi"
-include "to_list.pxi"
 include "to_dense.pxi"
-include "bits.pxi"
 include "nodes.pxi"
 include "strings.pxi"
 include "from_values.pxi"

@@ -207,11 +207,7 @@ cdef int check_utf8(Tree t) except -1:
         for j in range(length):
             high |= <uint8_t> first[j]
         if high & 0x80:
-            try:
-                first[:length].decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise false_field_error(t, f"element {k}", first[:min(length, 80)],
-                                        f"UTF-8 ({error.reason} at byte {error.start})") from error
+            text_at(t, k)
     return 0
 
 
