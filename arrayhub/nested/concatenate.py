@@ -15,6 +15,7 @@ from arrayhub.nested.array import (
     array_like,
     bitmap_of,
     check,
+    facts_of,
     field_facts,
     is_on_host,
     make,
@@ -26,7 +27,8 @@ from arrayhub.nested.array import (
     with_offsets,
     with_views,
 )
-from arrayhub.nested.take import take
+from arrayhub.nested.from_python import offsets_of
+from arrayhub.nested.take import spans_of, take
 from arrayhub.nested.to_device import compact, map_arrays, offsets_on_host, to_host
 
 
@@ -38,12 +40,41 @@ def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
     return nested_of(_join_nodes([to_host(chunk) for array in chunks for chunk in array.chunks]))
 
 
-def _join_nodes(nodes: list[Any]) -> Any:
+def _join_nodes(nodes: Sequence[Any]) -> Any:
     """Concatenate nodes of one type. The result has the kind and offset type of the first node if the offsets fit."""
     nodes = [nested_of(node) for node in nodes]
-    if kind_of(nodes[0]).views:
-        return as_views(_joined_in_order([with_offsets(node) for node in nodes]))
-    return _joined_in_order(nodes)
+    has_views = kind_of(nodes[0]).views
+    nodes = _with_equal_kinds([with_offsets(node) if kind_of(node).views else node for node in nodes])
+    if len({(node.kind, node.width, node.meaning) for node in nodes}) != 1:
+        types = ", ".join(sorted(str(node.type) for node in nodes))
+        raise TypeError(f"asnested: the chunks have several types: {types}")
+    for node in nodes:
+        check(node)
+    first = nodes[0]
+    kind, mask, facts = kind_of(first), np.concatenate(list(map(valid_mask, nodes))), facts_of(first)
+    facts |= {"validity": None if mask.all() else bitmap_of(mask), "bit": 0}
+    if kind.opaque:
+        if len(nodes) > 1:
+            return opaque.concatenate(nodes)
+        return map_arrays(compact(first, lambda node: as_views(with_offsets(node))), _copy)
+    if kind.numbers:
+        contents = [node.content for node in nodes]
+        content = array_like(np.ascontiguousarray(np.concatenate(list(map(as_numpy, contents)))), *contents)
+        facts["content"] = content
+        if facts["validity"] is None and first.meaning is None and not any(field_facts(first).values()):
+            return content
+    elif kind.packed:
+        facts["content"] = bitmap_of(np.concatenate([as_numpy(unpack_bits(node)) for node in nodes]))
+    elif kind.ends:
+        facts |= _joined_rows(nodes)
+    elif kind.width:
+        facts["content"] = _join_nodes([node.content for node in nodes])
+    elif kind.fields:
+        facts["parts"] = tuple(map(_join_nodes, zip(*(node.children for node in nodes), strict=True)))
+    else:
+        facts |= _joined_categories(nodes)
+    joined = make(first.kind, len(mask), **facts)
+    return as_views(joined) if has_views else joined
 
 
 def _copy(array: Any) -> Any:
@@ -53,50 +84,6 @@ def _copy(array: Any) -> Any:
 def as_views(node: NestedArray) -> NestedArray:
     """Convert strings to string views, unless the int32 offsets of views cannot address the characters."""
     return with_views(node) if node.content.nbytes < 2**31 else node
-
-
-def _joined_in_order(nodes: list[Any]) -> Any:
-    nodes = [with_offsets(node) if kind_of(node).views else node for node in nodes]
-    nodes = _with_equal_kinds(nodes)
-    kinds = {(node.kind, node.width, node.meaning) for node in nodes}
-    if len(kinds) != 1:
-        types = ", ".join(sorted(str(node.type) for node in nodes))
-        raise TypeError(f"asnested: the chunks have several types: {types}")
-    first, length = nodes[0], sum(map(len, nodes))
-    for node in nodes:
-        check(node)
-    if kind_of(first).opaque:
-        if len(nodes) > 1:
-            return opaque.concatenate(nodes)
-        return map_arrays(compact(first, lambda node: as_views(with_offsets(node))), _copy)
-    mask = np.concatenate(list(map(valid_mask, nodes)))
-    facts: dict[str, Any] = {
-        "validity": None if mask.all() else bitmap_of(mask),
-        "meaning": first.meaning,
-        **field_facts(first),
-    }
-    kind = kind_of(first)
-    if kind.numbers:
-        contents = [node.content for node in nodes]
-        content = array_like(np.ascontiguousarray(np.concatenate(list(map(as_numpy, contents)))), *contents)
-        if facts["validity"] is None and first.meaning is None and not any(field_facts(first).values()):
-            return content
-        return make(first.kind, length, content=content, **facts)
-    if kind.packed:
-        bits = np.concatenate([as_numpy(unpack_bits(node)) for node in nodes])
-        return make("bits", length, content=bitmap_of(bits), **facts)
-    if kind.ends:
-        return make(first.kind, length, **_joined_rows(nodes), **facts)
-    if kind.width:
-        return make(
-            "regular", length, width=first.width, content=_join_nodes([node.content for node in nodes]), **facts
-        )
-    if kind.fields:
-        columns = zip(*(node.children for node in nodes), strict=True)
-        return make(
-            "record", length, names=first.field_names, parts=tuple(_join_nodes(list(c)) for c in columns), **facts
-        )
-    return _joined_categories(nodes, length, facts)
 
 
 def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
@@ -121,54 +108,41 @@ def _regular(node: NestedArray) -> NestedArray:
 
 
 def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
-    ends, parts, total = [np.zeros(1, np.int64)], [], 0
-    for node in nodes:
-        offsets = offsets_on_host(node).astype(np.int64)
-        ends.append(offsets[1:] - offsets[0] + total)
-        parts.append(part(node.content, int(offsets[0]), int(offsets[-1])))
-        total += int(offsets[-1] - offsets[0])
-    wide = np.concatenate(ends)
-    narrow = nodes[0].offsets.itemsize == 4 and total < 2**31
-    return {"offsets": asarray(wide.astype(np.int32) if narrow else wide), "content": _join_nodes(parts)}
+    sizes = np.concatenate([spans_of(node)[1] for node in nodes])
+    content = _join_nodes([content_of_rows(node) for node in nodes])
+    return {"offsets": offsets_of(sizes, nodes[0].offsets.dtype), "content": content}
 
 
-def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, Any]) -> NestedArray:
+def _joined_categories(nodes: list[NestedArray]) -> dict[str, Any]:
     """Concatenate the dictionaries of the chunks without repeating a category, and convert the indices accordingly.
 
     The indices become int64 if the last index into the new dictionary exceeds the range of their type.
     """
-    contents = {id(node.content): node.content for node in nodes}
-    known: dict[Any, int] = {}  # the new index of each category
-    parts, positions = [], {}
-    for key, content in contents.items():
-        categories = _distinct_categories(content, len(contents) == 1)
-        new = np.zeros(len(categories), bool)
-        for k, category in enumerate(categories):
-            if category not in known:
-                known[category], new[k] = len(known), True
-        parts.append(take(nested_of(content), np.flatnonzero(new)))
-        positions[key] = np.array([*map(known.__getitem__, categories), 0])  # 0 for the index -1 of missing elements
-    content = _join_nodes(parts)
-    indices = [
-        positions[id(node.content)][np.where(valid_mask(node), as_numpy(node.indices).astype(np.int64), -1)]
+    dictionaries = {id(node.content): node.content for node in nodes}
+    content = _join_nodes(list(dictionaries.values()))
+    starts = dict(zip(dictionaries, np.cumsum([0, *map(len, dictionaries.values())]).tolist(), strict=False))
+    known: dict[Any, int] = {}
+    keys = _keys_of_categories(nested_of(content), len(dictionaries) == 1)
+    new = np.array([known.setdefault(key, len(known)) for key in keys] + [0])  # 0 for missing elements
+    if len(known) < len(keys):
+        content = take(content, np.unique(new[:-1], return_index=True)[1])
+    old = [
+        np.where(valid_mask(node), as_numpy(node.indices).astype(np.int64) + starts[id(node.content)], -1)
         for node in nodes
     ]
     dtype = nodes[0].indices.dtype
-    fits = len(content) - 1 <= np.iinfo(dtype).max
-    joined = np.concatenate(indices).astype(dtype if fits else np.int64)
-    return make("categorical", length, indices=asarray(joined), content=content, **facts)
+    fits = len(known) - 1 <= np.iinfo(dtype).max
+    return {"indices": asarray(new[np.concatenate(old)].astype(dtype if fits else np.int64)), "content": content}
 
 
-def _distinct_categories(content: Any, alone: bool) -> list[Any]:
+def _keys_of_categories(node: NestedArray, alone: bool) -> list[Any]:
     """Return a key for each category. Keys of equal categories are equal.
 
     The categories of the only dictionary, and lists, records and other nested categories, are not compared.
     """
-    node = nested_of(content)
-    check(node)
     kind = kind_of(node)
     if alone or not (kind.characters or kind.numbers or kind.packed):
-        return [(id(content), k) for k in range(len(node))]
+        return list(range(len(node)))
     return list(map(repr, node.to_list()))  # in contrast to the values, the texts of 0.0 and -0.0 differ
 
 
