@@ -104,18 +104,20 @@ def check(array: Any, copied: bool, obj: Any) -> None:
 def _check_node(node: Any, copied: bool) -> None:
     if not isinstance(node, NestedArray):
         dtype = node.dtype
-        fixed = dtype.type is np.void and dtype.names is None and dtype.itemsize
+        fixed = _is_bytes(dtype)
         if fixed and not copied and not node.flags["C"]:
             reason = f"elements of dtype {dtype} have byte strides {node.byte_strides}"
             raise Refusal("awkward", reason, "contiguous elements")
         if not fixed and (node.typenum >= FIRST_OWN_TYPENUM or dtype.kind not in "biufcmM" or not dtype.isnative):
-            raise _dtype_error(dtype)
+            accepted = "NumPy's own numbers, booleans and times in native order"
+            raise Refusal("awkward", f"dtype {dtype} is not supported", accepted)
         return
     kind = kind_of(node)
     if (kind.numbers and node.meaning not in (None, "tdm", "tdD")) or (
         kind.opaque and str(node.meaning)[:2] in ("d:", "ti")
     ):
-        raise _meaning_error(node)
+        reason = f"{type_name(str(node.meaning))} is not supported"
+        raise Refusal("awkward", reason, "numbers, booleans, dates, and times without a zone")
     if kind.fields:
         check_names(node, "awkward", error=Refusal)  # awkward accepts equal names, but its to_list loses fields
     if _is_union(node) and len(node.children) < 2:  # awkward requires two children
@@ -171,28 +173,13 @@ def _merged_as(node: Any) -> str:
     return "text" if kind.utf8 else "bytes" if kind.characters else "lists" if kind.lists else node.kind
 
 
-def _dtype_error(dtype: np.dtype[Any]) -> Refusal:
-    return Refusal(
-        "awkward", f"dtype {dtype} is not supported", "NumPy's own numbers, booleans and times in native order"
-    )
-
-
-def _meaning_error(node: NestedArray) -> Refusal:
-    return Refusal(
-        "awkward",
-        f"{type_name(str(node.meaning))} is not supported",
-        "numbers, booleans, dates, and times without a zone",
-    )
+def _is_bytes(dtype: np.dtype[Any]) -> bool:
+    """Return whether the elements are bytes of a fixed length, one or more."""
+    return dtype.type is np.void and dtype.names is None and dtype.itemsize > 0
 
 
 def _numbers(awkward: Any, x: Any) -> Any:
-    array = dense_as_numpy(x)
-    if array.dtype.type is np.void and array.dtype.names is None and array.dtype.itemsize:
-        return _fixed_bytes(awkward, x)
-    try:
-        return awkward.contents.NumpyArray(array)
-    except TypeError as error:
-        raise _dtype_error(array.dtype) from error
+    return _fixed_bytes(awkward, x) if _is_bytes(x.dtype) else awkward.contents.NumpyArray(dense_as_numpy(x))
 
 
 def _fixed_bytes(awkward: Any, x: Any) -> Any:
@@ -231,36 +218,27 @@ def _flat(awkward: Any, node: NestedArray) -> Any:
     return awkward.contents.NumpyArray(days)
 
 
-def _bits(awkward: Any, node: NestedArray) -> Any:
-    return _numbers(awkward, unpack_bits(node))
-
-
-def _offsets(awkward: Any, node: NestedArray) -> Any:
-    numbers = offsets_on_host(node)
+def _index(awkward: Any, numbers: Any) -> Any:
     return awkward.index.Index64(numbers) if numbers.dtype == np.int64 else awkward.index.Index32(numbers)
 
 
 def _list(awkward: Any, node: NestedArray) -> Any:
-    return awkward.contents.ListOffsetArray(_offsets(awkward, node), _layout(awkward, node.content))
+    return awkward.contents.ListOffsetArray(_index(awkward, offsets_on_host(node)), _layout(awkward, node.content))
 
 
 def _list_view(awkward: Any, node: NestedArray) -> Any:
     starts, sizes = map(dense_as_numpy, node.buffers)
-    of_awkward = awkward.index.Index32 if starts.dtype == np.int32 else awkward.index.Index64
     rows = _layout(awkward, node.children[0])
-    return awkward.contents.ListArray(of_awkward(starts), of_awkward(starts + sizes), rows)
+    return awkward.contents.ListArray(_index(awkward, starts), _index(awkward, starts + sizes), rows)
 
 
 def _text(awkward: Any, node: NestedArray) -> Any:
     if kind_of(node).views:
         node = with_offsets(node)
-    text = kind_of(node).utf8
-    characters = awkward.contents.NumpyArray(
-        dense_as_numpy(node.content), parameters={"__array__": "char" if text else "byte"}
-    )
-    return awkward.contents.ListOffsetArray(
-        _offsets(awkward, node), characters, parameters={"__array__": "string" if text else "bytestring"}
-    )
+    of_each, of_all = ("char", "string") if kind_of(node).utf8 else ("byte", "bytestring")
+    characters = awkward.contents.NumpyArray(dense_as_numpy(node.content), parameters={"__array__": of_each})
+    offsets = _index(awkward, offsets_on_host(node))
+    return awkward.contents.ListOffsetArray(offsets, characters, parameters={"__array__": of_all})
 
 
 def _regular(awkward: Any, node: NestedArray) -> Any:
@@ -318,8 +296,7 @@ def _union(awkward: Any, node: NestedArray) -> Any:
         tags = positions[tags]
     index = offsets[0] if offsets else np.arange(len(node), dtype=np.int64)
     contents = [_layout(awkward, child) for child in node.children]
-    of_awkward = awkward.index.Index32 if index.dtype == np.int32 else awkward.index.Index64
-    union = awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), of_awkward(index), contents)
+    union = awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), _index(awkward, index), contents)
     if len(getattr(union, "contents", ())) != len(contents):
         _check_merged([(nested_of(child), index[tags == k]) for k, child in enumerate(node.children)])
     return union
@@ -351,7 +328,7 @@ def _check_merged(nodes: list[tuple[NestedArray, Any]]) -> None:
 
 _LAYOUTS = per_kind(
     flat=_flat,
-    bits=_bits,
+    bits=lambda awkward, node: _numbers(awkward, unpack_bits(node)),
     list=_list,
     regular=_regular,
     string=_text,
