@@ -27,7 +27,7 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
 
     None, ``pandas.NA`` and ``pandas.NaT`` are missing values. `asnested` documents the errors.
     """
-    if level == 0 and type(values) is list and (quick := _frequent(values)) is not None:
+    if type(values) is list and (quick := _frequent(values)) is not None:
         return quick
     if level == 0 and (elements := count_elements(values, "asnested")) > MAX_ELEMENTS:
         raise TypeRefusal(
@@ -240,11 +240,10 @@ def offsets_of(lengths: Any, dtype: Any = np.int32) -> Any:
 
 
 def _texts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    texts = values if mask is None else ["" if value is None else value for value in values]
-    content = "".join(texts)
-    if content.isascii():  # one byte per character
-        return _from_joined("string", content.encode(), list(map(str.__len__, texts)), mask)
-    return characters("string", [_utf8(text) for text in texts], mask)
+    quick = _frequent(list(values))
+    if quick is not None:
+        return quick
+    return characters("string", [b"" if value is None else _utf8(value) for value in values], mask)
 
 
 def _utf8(text: str) -> bytes:
@@ -263,12 +262,8 @@ def _bytes(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 def characters(kind: str, parts: list[bytes], mask: Any = None) -> NestedArray:
     """Return a node of strings or bytes, given the encoded elements. `mask` is False for missing elements."""
-    return _from_joined(kind, b"".join(parts), list(map(len, parts)), mask)
-
-
-def _from_joined(kind: str, joined: bytes, lengths: list[int], mask: Any) -> NestedArray:
-    content = asarray(np.frombuffer(joined, np.uint8))
-    return make(kind, len(lengths), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
+    content = asarray(np.frombuffer(b"".join(parts), np.uint8))
+    return make(kind, len(parts), offsets=offsets_of(list(map(len, parts))), content=content, validity=_bits(mask))
 
 
 def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
