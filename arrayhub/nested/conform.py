@@ -1,4 +1,4 @@
-"""Convert NestedArrays to the layout that a consumer expects: int64 offsets, string views, date32."""
+"""Convert NestedArrays to the elements that a consumer expects: another dtype, int64 offsets, date32."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,27 +8,23 @@ import numpy as np
 
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import RangeRefusal, Refusal, TypeRefusal
+from arrayhub._core.errors import RangeRefusal, TypeRefusal
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
-    check_names,
     cover_missing,
     field_facts,
     make,
     nested_of,
     part,
     unpack_bits,
-    wide_lists,
-    with_views,
 )
-from arrayhub.nested.logical_types import decimal_type
 from arrayhub.nested.matrix import index_columns
-from arrayhub.nested.opaque import can_decode, decode, is_list_view, is_run_end
-from arrayhub.nested.to_device import child_nodes, identity, in_rows, offsets_on_host, rebuild, trim, walk
+from arrayhub.nested.opaque import can_decode, decode
+from arrayhub.nested.to_device import child_nodes, identity, in_rows, offsets_on_host, rebuild, trim
 
 
 def change(x: NestedArray, dtype: Any, device: Any, built: bool = False) -> NestedArray:
@@ -95,86 +91,9 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
     return rebuild(rows, identity, offsets=wide if x.offsets.device == CPU else wide.to_device(x.offsets.device))
 
 
-def check_for_polars(array: Any) -> None:
-    """Check an array for `for_polars`, from its types.
-
-    Raises
-    ------
-    BufferError
-        Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
-        unions, intervals and some decimals.
-    """
-    for node in walk(array):
-        if not isinstance(node, NestedArray):
-            if node.dtype.type is np.void and node.dtype.itemsize == 0:  # polars panics
-                raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
-            _check_widths(node, node.shape[1:])
-            continue
-        kind = kind_of(node)
-        if kind.opaque:
-            _check_opaque(node)
-        if kind.fields:
-            check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
-        if kind.width:
-            _check_widths(node, (node.width,))
-
-
-def for_polars(node: Any) -> Any:
-    """Convert a node to the layout that polars imports without a copy: int64 offsets, and string views.
-
-    List views and run-end encoded arrays are decoded. The validity bitmap of
-    fixed-length rows is copied so that it starts at a byte boundary, because polars panics if an array of fixed-length
-    rows has both a bitmap and an offset. The panic raises PanicException, which ``except Exception`` does not catch.
-    `check_for_polars` must have accepted the node.
-    """
-    if not isinstance(node, NestedArray):
-        return node
-    kind = kind_of(node)
-    if kind.numbers:
-        return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
-    if kind.characters:
-        return with_views(node)
-    if kind.opaque:
-        return for_polars(decode(node, "polars")) if is_list_view(node) or is_run_end(node) else node
-    if kind.ends and node.meaning is None:
-        return wide_lists(node, for_polars(node.content))
-    if kind.ends:  # polars 2.1 imports a map as its Map type, and converts the int32 offsets itself
-        return rebuild(node, for_polars)
-    return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
-
-
-def _check_opaque(node: NestedArray) -> None:
-    """Raise BufferError for unions, intervals and decimals that polars does not support."""
-    meaning = str(node.meaning)
-    if meaning[:2] == "+u":
-        raise Refusal("polars", f"unions such as {element_type(node)} are not supported")
-    if meaning[:2] == "ti":
-        raise Refusal("polars", f"Arrow's {element_type(node)} is not supported", call="arrayhub.as_arrow(x)")
-    if meaning[:2] == "d:":
-        name, precision, scale = decimal_type(meaning)
-        if name == "decimal256" or scale < 0 or precision > 38:
-            raise Refusal(
-                "polars",
-                f"Arrow's {element_type(node)} is not supported",
-                "up to 38 digits, and a scale of 0 or more",
-                "arrayhub.as_polars(arrayhub.as_arrow(x).cast('float64'))",
-            )
-
-
 def element_type(node: NestedArray) -> str:
     """Return the type of the elements of a node, without the length and the mark of missing elements."""
     return str(node.type).partition(" * ")[2].removeprefix("?")
-
-
-def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:
-    if len(node) and 0 in widths:
-        raise Refusal(
-            "polars",
-            "rows of fixed length 0 are not supported",
-            "rows of variable length",
-            "arrayhub.as_polars(arrayhub.asnested(x).to_list())",
-        )
-    return node
 
 
 def with_days(node: Any, convert: Callable[[Any], Any] | None = None) -> Any:

@@ -19,8 +19,9 @@ from optional import optional
 from producers import lives
 
 import arrayhub as ah
-from arrayhub.nested import conform, to_device
+from arrayhub.nested import to_device
 from arrayhub.nested.array import nested_of
+from arrayhub.nested.export import polars as export_polars
 
 duckdb = optional("duckdb")
 na = optional("nanoarrow")
@@ -222,9 +223,9 @@ def test_converted_slices_have_offset_zero():
     """`for_polars` creates children that start at offset 0, even if the validity bitmap starts within a byte."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
-    assert na.c_array(conform.for_polars(x)).offset == 0
+    assert na.c_array(export_polars.for_polars(x)).offset == 0
     words = ah.asnested(pa.array([None, None, "a", "b"]))[1:]
-    assert na.c_array(conform.for_polars(words)).offset == 0
+    assert na.c_array(export_polars.for_polars(words)).offset == 0
     assert ah.as_polars(words).to_list() == [None, "a", "b"]
 
 

@@ -12,8 +12,8 @@ import torch
 from optional import optional
 
 import arrayhub as ah
-from arrayhub.nested import conform
 from arrayhub.nested.array import make
+from arrayhub.nested.export import polars as export_polars
 
 na = optional("nanoarrow")
 
@@ -240,7 +240,7 @@ def test_polars_receives_offsets_as_int64(length, start):
     rows = [None if k % 5 == 1 else [[k], [], [k, k]][: k % 4] for k in range(length + start)]
     source = pa.array(rows, pa.list_(pa.list_(pa.int64())))[start:]
     x = ah.asnested(source)
-    made = conform.for_polars(x)
+    made = export_polars.for_polars(x)
     assert {lists.offsets.dtype for lists in (made, made.content)} == {np.dtype(np.int64)}
     assert made.content.content.ptr == x.content.content.ptr
     assert not made.offsets.flags.writeable
@@ -254,7 +254,7 @@ def test_polars_receives_a_copy_of_offsets_that_may_change():
     x = ah.asnested(
         ak.Array(ak.contents.ListOffsetArray(ak.index.Index32(offsets), ak.contents.NumpyArray(np.arange(3))))
     )
-    assert conform.for_polars(x).offsets.dtype == np.int64
+    assert export_polars.for_polars(x).offsets.dtype == np.int64
     offsets[1:] = 2**30
     with pytest.raises(ah.InterfaceError, match="offsets"):
         ah.as_polars(x)

@@ -10,12 +10,21 @@ from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.convert.containers import without_index
-from arrayhub.nested.array import NestedArray, export, need_arrow, nested_of
+from arrayhub.nested.array import (
+    NestedArray,
+    check_names,
+    export,
+    need_arrow,
+    nested_of,
+    wide_lists,
+    with_views,
+)
 from arrayhub.nested.asnested import name_of
-from arrayhub.nested.conform import check_for_polars, for_polars, with_days
+from arrayhub.nested.conform import element_type, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
-from arrayhub.nested.opaque import LIST_VIEWS, RUNS, is_list_view, is_run_end
-from arrayhub.nested.to_device import find_reason, on_host, walk
+from arrayhub.nested.logical_types import decimal_type
+from arrayhub.nested.opaque import LIST_VIEWS, RUNS, decode, is_list_view, is_run_end
+from arrayhub.nested.to_device import find_reason, identity, on_host, rebuild, walk
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,6 +107,72 @@ def _to_polars(polars: Any, array: Any, copied: bool, obj: Any) -> Any:
         return frame
     columns = zip(frame.get_columns(), array.fields.values(), strict=True)
     return frame.with_columns([_with_order(polars, column, nested_of(field)) for column, field in columns])
+
+
+def check_for_polars(array: Any) -> None:
+    """Check an array for `for_polars`, from its types.
+
+    Raises
+    ------
+    BufferError
+        Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
+        unions, intervals and some decimals.
+    """
+    for node in walk(array):
+        if isinstance(node, NestedArray):
+            widths = (node.width,) if kind_of(node).width else ()
+            if kind_of(node).opaque:
+                _check_opaque(node)
+            if kind_of(node).fields:
+                check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
+        else:
+            widths = node.shape[1:]
+            if node.dtype.type is np.void and node.dtype.itemsize == 0:  # polars panics
+                raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
+        if len(node) and 0 in widths:
+            call = "arrayhub.as_polars(arrayhub.asnested(x).to_list())"
+            raise Refusal("polars", "rows of fixed length 0 are not supported", "rows of variable length", call)
+
+
+def for_polars(node: Any) -> Any:
+    """Convert a node to the layout that polars imports without a copy: int64 offsets, and string views.
+
+    List views and run-end encoded arrays are decoded. The validity bitmap of fixed-length rows is copied so that it
+    starts at a byte boundary, because polars panics if an array of fixed-length rows has both a bitmap and an offset.
+    The panic raises PanicException, which ``except Exception`` does not catch.
+    `check_for_polars` must have accepted the node.
+    """
+    if not isinstance(node, NestedArray):
+        return node
+    kind = kind_of(node)
+    if kind.numbers:
+        return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
+    if kind.characters:
+        return with_views(node)
+    if kind.opaque:
+        return for_polars(decode(node, "polars")) if is_list_view(node) or is_run_end(node) else node
+    if kind.ends and node.meaning is None:
+        return wide_lists(node, for_polars(node.content))
+    # polars 2.1 imports a map as its Map type, and converts the int32 offsets itself
+    return rebuild(node, for_polars) if kind.lists or kind.fields or kind.chunks else node
+
+
+def _check_opaque(node: NestedArray) -> None:
+    """Raise BufferError for unions, intervals and decimals that polars does not support."""
+    meaning = str(node.meaning)
+    if meaning[:2] == "+u":
+        raise Refusal("polars", f"unions such as {element_type(node)} are not supported")
+    if meaning[:2] == "ti":
+        raise Refusal("polars", f"Arrow's {element_type(node)} is not supported", call="arrayhub.as_arrow(x)")
+    if meaning[:2] == "d:":
+        name, precision, scale = decimal_type(meaning)
+        if name == "decimal256" or scale < 0 or precision > 38:
+            raise Refusal(
+                "polars",
+                f"Arrow's {element_type(node)} is not supported",
+                "up to 38 digits, and a scale of 0 or more",
+                "arrayhub.as_polars(arrayhub.as_arrow(x).cast('float64'))",
+            )
 
 
 def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
