@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON, RangeRefusal, Refusal, TypeRefusal, form_of, reason_of, show
+from arrayhub._core.errors import RangeRefusal, Refusal, TypeRefusal, form_of, reason_of, show
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
+from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, cover_missing, nested_of, unwrap_flat
+from arrayhub.nested.array import NestedArray, cover_missing, nested_of
 
 
 def from_record(node: NestedArray, dtype: Any = None) -> Any:
@@ -17,8 +18,7 @@ def from_record(node: NestedArray, dtype: Any = None) -> Any:
 
     The index of a pandas DataFrame is omitted. No row of the record may be missing. Errors name the field.
     """
-    columns = [(name, dense_column(name, field, "to_dense", dtype)) for name, field in fields_of(node)]
-    return matrix(columns, len(node), "to_dense")
+    return matrix(fields_of(node), len(node), "to_dense", dtype)
 
 
 def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
@@ -49,71 +49,58 @@ def columns_of_frame(frame: Any) -> list[tuple[Any, Any]]:
 
 def from_frame(frame: Any, dtype: Any = None) -> Any:
     """Return a matrix of the columns of a ``pandas.DataFrame`` without its index, like `from_record`.
+
     The columns are not imported through Arrow, because pandas' Arrow export converts NaN to null.
     """
-    columns = []
-    for name, series in columns_of_frame(frame):
-        try:
-            column = asarray(series, copy=None)
-        except PASSES_ON:
-            raise
-        except (BufferError, TypeError, ValueError) as error:
-            raise _error_of_column(error, "asarray", name) from error
-        columns.append((name, _check_column(name, column, "asarray", dtype)))
-    return matrix(columns, len(frame), "asarray")
+    return matrix(columns_of_frame(frame), len(frame), "asarray", dtype)
 
 
-def dense_column(name: Any, field: Any, call: str, dtype: Any = None) -> Any:
-    """Return a field as a dense array of one number per row, cast to `dtype` if it is given. Errors name the field."""
-    node = nested_of(field)
-    if any(kind_of(chunk).characters for chunk in node.chunks):
-        raise _column_error(Refusal, call, name, "elements are strings", "numbers, or times in all columns")
-    try:
-        column = node.to_dense(copy=None)
-    except (BufferError, ValueError) as error:
-        raise _error_of_column(error, call, name) from None
-    return _check_column(name, column, call, dtype)
+def matrix(columns: list[tuple[Any, Any]], length: int, call: str, dtype: Any = None) -> Any:
+    """Return a copy of columns as a matrix of shape ``(length, number of columns)``, in Fortran order.
 
-
-def _check_column(name: Any, column: Any, call: str, dtype: Any) -> Any:
-    if column.ndim != 1:
-        raise _column_error(Refusal, call, name, f"rows have shape {column.shape[1:]}", "single numbers")
-    if casting.rank(column.dtype) is None and column.dtype.kind not in "mM":
-        raise _column_error(
-            Refusal, call, name, f"elements are of dtype {column.dtype}", "numbers, or times in all columns"
-        )
-    return column if dtype is None else casting.cast(column, dtype)
-
-
-def _error_of_column(error: BaseException, call: str, name: Any) -> Exception:
-    made = form_of(error)
-    fields = (made.reason, made.accepted) if isinstance(made, Refusal) else (reason_of(error),)
-    return _column_error(type(made), call, name, *fields)
-
-
-def _column_error(kind: type[Exception], call: str, name: Any, why: str, accepted: str = "") -> Any:
-    if not issubclass(kind, Refusal):
-        return kind(f"{call}: column {show(name)}: {why}")
-    return kind(call, f"column {show(name)}: {why}", accepted)
-
-
-def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
-    """Return a copy of columns in NumPy's common type, of shape ``(length, number of columns)``, in Fortran order.
-
-    In this order, which pandas and polars also use, each column is copied at once, and `like` shares the columns.
-    Raise TypeError without a common type, and OverflowError if it would round an integer or cannot hold a time.
+    In this order, which pandas and polars also use, each column is copied at once, and `like` shares the columns. The
+    columns are cast to `dtype`, if it is given, and to NumPy's common type otherwise. Raise TypeError without a common
+    type, and OverflowError if it would round an integer or cannot hold a time. Errors name the column.
     """
-    dtype = _common_type(columns, call) if columns else np.dtype(np.float64)
-    made = np.empty((length, len(columns)), dtype, order="F")
-    for k, (name, column) in enumerate(columns):
-        values = as_numpy(unwrap_flat(nested_of(column)))
-        why = why_lost(values, dtype)
+    dense = []
+    for name, column in columns:
+        try:
+            array = _dense_column(column)
+        except (BufferError, TypeError, ValueError) as error:
+            raise _error_of_column(error, call, name) from error
+        dense.append((name, array if dtype is None else casting.cast(array, dtype)))
+    common = _common_type(dense, call) if dense else np.dtype(np.float64)
+    made = np.empty((length, len(dense)), common, order="F")
+    for k, (name, column) in enumerate(dense):
+        values = as_numpy(column)
+        why = why_lost(values, common)
         if why:
-            refusal = _column_error(RangeRefusal, call, name, why)
-            refusal.call = "" if dtype.kind in "mM" else f"arrayhub.asarray(x, dtype='{dtype}')"
+            refusal = _error_of_column(RangeRefusal("", why), call, name)
+            refusal.call = "" if common.kind in "mM" else f"arrayhub.asarray(x, dtype='{common}')"
             raise refusal
         made[:, k] = values
     return asarray(made)
+
+
+def _dense_column(column: Any) -> Any:
+    """Return a field or a pandas Series as a dense array of one number per row."""
+    node = nested_of(column if isinstance(column, (NestedArray, USMArray)) else asarray(column, copy=None))
+    if any(kind_of(chunk).characters for chunk in node.chunks):
+        raise Refusal("", "elements are strings", "numbers, or times in all columns")
+    dense = node.to_dense(copy=None)
+    if dense.ndim != 1:
+        raise Refusal("", f"rows have shape {dense.shape[1:]}", "single numbers")
+    if casting.rank(dense.dtype) is None and dense.dtype.kind not in "mM":
+        raise Refusal("", f"elements are of dtype {dense.dtype}", "numbers, or times in all columns")
+    return dense
+
+
+def _error_of_column(error: BaseException, call: str, name: Any) -> Any:
+    """Return the same error about a column, without its call."""
+    made, column = form_of(error), f"column {show(name)}"
+    if not isinstance(made, Refusal):
+        return type(made)(f"{call}: {column}: {reason_of(error)}")
+    return type(made)(call, f"{column}: {made.reason}", made.accepted)
 
 
 def why_lost(values: Any, dtype: Any) -> str:
@@ -140,6 +127,6 @@ def _common_type(columns: list[tuple[Any, Any]], call: str) -> Any:
                 common = None
         if common is None:
             why = f"elements are of dtype {column.dtype}, and the preceding columns have the common type {dtype}"
-            raise _column_error(TypeRefusal, call, name, why, "columns with a common type in NumPy")
+            raise _error_of_column(TypeRefusal("", why, "columns with a common type in NumPy"), call, name)
         dtype = common
     return dtype

@@ -35,7 +35,7 @@ from arrayhub.nested.concatenate import concatenate, single_chunk
 from arrayhub.nested.conform import element_type
 from arrayhub.nested.elements import NAN, ROWS, build, check_number, convert_number, misfit, show_value
 from arrayhub.nested.from_python import from_python, offsets_of
-from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
+from arrayhub.nested.matrix import columns_of_frame, fields_of, index_columns, matrix
 from arrayhub.nested.opaque import (
     as_list_views,
     decode,
@@ -492,10 +492,10 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, 
             filled, mask = (node, None) if value is None else _fill_or_mask(node, value)
         except (BufferError, TypeError, ValueError, OverflowError) as error:
             raise relabel(error, f"missing: column {show(name)}") from None
-        values.append((name, dense_column(name, filled, "missing", dtype)))
+        values.append((name, filled))
         if mask is not None:
             masks.append((name, mask))
-    return matrix(values, length, "missing"), matrix(masks, length, "missing") if masks else None
+    return matrix(values, length, "missing", dtype), matrix(masks, length, "missing") if masks else None
 
 
 def _is(missing: Any, word: str) -> bool:
