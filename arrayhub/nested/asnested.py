@@ -358,7 +358,7 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return from_torch(obj, copy)
     if is_arrow_scalar(cls):  # pyarrow exports arrays, not scalars
         forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory, so its value is copied")
-        return asnested(_array_of(sys.modules["pyarrow"], obj))
+        return asnested(sys.modules["pyarrow"].repeat(obj, 1))
     if hasattr(cls, "__arrow_array__") and sys.modules.get("pyarrow") is not None:  # pandas' extension arrays
         pyarrow = needed("pyarrow", "to convert the array")  # waits if another thread is still importing pyarrow
         column = asnested(pyarrow.array(obj))
@@ -398,12 +398,3 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
         parts.append(one)
     fields = tuple(unwrap_flat(rename_column(part, None)) for part in parts)
     return make("record", len(parts[0]) if parts else 0, names=tuple(columns), parts=fields)
-
-
-def _array_of(pyarrow: Any, scalar: Any) -> Any:
-    """Return a pyarrow.Array of one element, built from the storage value if the scalar has an extension type."""
-    if not isinstance(scalar, pyarrow.ExtensionScalar):
-        return pyarrow.array([scalar.as_py()], scalar.type)
-    stored = None if scalar.value is None else scalar.value.as_py()
-    storage = pyarrow.array([stored], scalar.type.storage_type)
-    return pyarrow.ExtensionArray.from_storage(scalar.type, storage)

@@ -1063,9 +1063,11 @@ def test_pandas_columns_that_pyarrow_cannot_convert_are_rejected():
     assert ah.asnested(sparse.to_numpy()).to_list() == [0, 1]
 
 
-def test_single_tensor_of_pyarrow_is_imported():
+def test_single_elements_of_pyarrow_are_imported():
     tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(8.0).reshape(2, 2, 2))
     assert ah.asnested(tensors[1]).to_list() == [[[4, 5], [6, 7]]]
+    union = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])])
+    assert ah.asnested(union[0]).to_list() == [1]
 
 
 def test_runs_are_not_decoded_before_a_view_of_them_is_refused():
