@@ -15,6 +15,7 @@ from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, make, nested_of, part, unwrap_flat
 from arrayhub.nested.conform import element_type
 from arrayhub.nested.from_python import from_python, offsets_of
+from arrayhub.nested.logical_types import NUMPY_UNITS
 from arrayhub.nested.opaque import as_list_views, decode, is_list_view
 
 NAN = object()  # marker for ``missing="nan"``, which fills with NaN or NaT, depending on the type
@@ -31,7 +32,6 @@ _ACCEPTED = {
     "ts": "a datetime with a time zone",
     "tt": "a datetime.time without a time zone",
 }
-_NUMPY_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's unit letter
 
 
 def build(values: Sequence[Any], node: Any, name: str) -> NestedArray:
@@ -158,7 +158,7 @@ def _cast(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
 def _convert_time(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     """Return the number that represents a date, a time of day or a time with a zone in the Arrow format of a node."""
     meaning, exact, of_numpy = str(node.meaning), value, dtype
-    unit = _NUMPY_UNITS.get(meaning[2:3])
+    unit = NUMPY_UNITS.get(meaning[2:3])
     if isinstance(value, (datetime.date, np.datetime64)) and value == value and meaning[:2] in ("ts", "td"):
         if isinstance(value, datetime.datetime) and _is_aware(value):
             exact = value.astimezone(datetime.UTC).replace(tzinfo=None)

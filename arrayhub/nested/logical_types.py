@@ -8,8 +8,8 @@ import numpy as np
 # Start of the `meaning` of a record of awkward. The parameters of the record, such as its name, follow as JSON.
 AWKWARD_TUPLE, AWKWARD_RECORD = "awkward.tuple:", "awkward.record:"
 
-_PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000}  # by Arrow's unit letter; Python does not support nanoseconds
-_NUMPY_UNITS = {"s": "s", "m": "ms", "u": "us"}
+NUMPY_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's unit letter
+_PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000}  # Python does not support nanoseconds
 _SECONDS_PER_DAY = 86400
 
 
@@ -24,9 +24,9 @@ def list_elements(numbers, meaning):
     kind, unit = meaning[:2], meaning[2:3]
     if meaning == "tdD":
         return numbers.astype("M8[D]").tolist()
-    if kind == "ts" and unit in _NUMPY_UNITS:
+    if kind == "ts" and unit in _PER_SECOND:
         zone = _zone(meaning[4:])
-        return [_in_zone(item, zone) for item in times(numbers.astype(f"M8[{_NUMPY_UNITS[unit]}]"))]
+        return [_in_zone(item, zone) for item in times(numbers.astype(f"M8[{NUMPY_UNITS[unit]}]"))]
     if kind == "tt" and unit in _PER_SECOND:
         return [_time_of_day(item, _PER_SECOND[unit]) for item in numbers.astype("i8").tolist()]
     return times(numbers)

@@ -20,7 +20,7 @@ from arrayhub.inspection.datashape import (
     type_of,
 )
 from arrayhub.nested.array import NestedArray, nested_of
-from arrayhub.nested.logical_types import decimal_type
+from arrayhub.nested.logical_types import NUMPY_UNITS, decimal_type
 from arrayhub.nested.to_device import child_nodes
 
 
@@ -79,14 +79,13 @@ def _logical(meaning: str) -> Type:
     """Return the type of the Arrow format `meaning`: a date, time of day or timestamp."""
     if meaning[:2] == "td":
         return Element("date32" if meaning == "tdD" else "date64")
-    unit = _UNITS[meaning[2]]
+    unit = NUMPY_UNITS[meaning[2]]
     if meaning[:2] == "tt":
         return Element("time32" if unit in ("s", "ms") else "time64", (unit,))
     return Element("timestamp", (unit, spell_zone(meaning[4:])))
 
 
 _INTERVALS = {"tiM": "M", "tiD": "D", "tin": "MDn"}
-_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's unit letter
 
 
 def _none_missing(node: NestedArray) -> bool:
