@@ -2,8 +2,7 @@
 
 This module includes these files:
 
-- indexing: elements, slices and fields, and conversion to Python objects
-- to_dense: conversion of lists of equal lengths, and of records, to one array
+- values: elements, slices and fields, and conversion to Python objects and to one dense array
 - nodes: construction and validation of nodes, boolean bitmaps and validity bitmaps
 - from_values: fast import of Python lists of strings, and of rows of numbers
 - exports: the import for exports to the libraries of nested data
@@ -29,8 +28,7 @@ from arrayhub._core.tree import KIND_NAMES
 from arrayhub.adapters.arrow import extension_of_node as arrow_extension_of
 from arrayhub.adapters.arrow import metadata_of_node as arrow_metadata_of
 
-include "indexing.pxi"
-include "to_dense.pxi"
+include "values.pxi"
 include "nodes.pxi"
 include "strings.pxi"
 include "from_values.pxi"

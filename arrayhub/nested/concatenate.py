@@ -68,7 +68,7 @@ def _join_nodes(nodes: Sequence[Any]) -> Any:
     elif kind.ends:
         facts |= _joined_rows(nodes)
     elif kind.width:
-        facts["content"] = _join_nodes([node.content for node in nodes])
+        facts["content"] = _join_nodes([content_of_rows(node) for node in nodes])
     elif kind.fields:
         facts["parts"] = tuple(map(_join_nodes, zip(*(node.children for node in nodes), strict=True)))
     else:

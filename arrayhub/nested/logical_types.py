@@ -19,8 +19,6 @@ def list_elements(numbers, meaning):
     Times in nanoseconds, and dates and times outside the years 1 to 9999, become integers, as in
     ``numpy.ndarray.tolist``. Times of day that are negative, or at least 24 hours, also become integers.
     """
-    if numbers.ndim > 1:
-        return [list_elements(row, meaning) for row in numbers]
     kind, unit = meaning[:2], meaning[2:3]
     if meaning == "tdD":
         return numbers.astype("M8[D]").tolist()

@@ -337,6 +337,6 @@ _LAYOUTS = per_kind(
     bytes_view=_text,
     record=_record,
     categorical=_categorical,
-    chunked=lambda awkward, node: _layout(awkward, single_chunk(node, False, "awkward")),
+    chunked=None,  # `_to_awkward` passes the only chunk with elements
     opaque=_opaque,
 )
