@@ -1,5 +1,6 @@
 """Export to pyarrow: `as_arrow`."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from arrayhub._core.copying import Copy
@@ -78,15 +79,20 @@ def as_arrow(
     extension<arrow.bool8>
     """
     pyarrow = needed("pyarrow", "to create its arrays")
-    emit = _with_extensions if extension else to_arrow
+    emit = partial(to_arrow, extension=True) if extension else to_arrow
     return export("arrow", pyarrow, emit, obj, copy, dtype, device, missing, ("Array", "ChunkedArray"))
 
 
-def to_arrow(pyarrow: Any, array: Any, copied: bool, obj: Any = None) -> Any:
-    """Return a ``pyarrow.Array`` or ``pyarrow.ChunkedArray``. In copies, ``datetime64[D]`` becomes date32."""
+def to_arrow(pyarrow: Any, array: Any, copied: bool, obj: Any = None, *, extension: bool = False) -> Any:
+    """Return a ``pyarrow.Array`` or ``pyarrow.ChunkedArray``. In copies, ``datetime64[D]`` becomes date32.
+
+    If `extension` is true, a dense array gets Arrow's canonical extension types.
+    """
     array = with_days(array) if copied else array
     if not isinstance(array, NestedArray):
-        need_arrow(array)
+        need_arrow(array, extension)
+        if extension:
+            return _from_device(pyarrow, _WithExtension(array), array)
     elif kind_of(array).chunks:
         return chunks_to_arrow(array)
     capsules = host_capsules(array)
@@ -94,15 +100,6 @@ def to_arrow(pyarrow: Any, array: Any, copied: bool, obj: Any = None) -> Any:
         return _from_device(pyarrow, array, array)
     import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
     return pyarrow.array(array) if import_capsules is None else import_capsules(*capsules)
-
-
-def _with_extensions(pyarrow: Any, array: Any, copied: bool, obj: Any) -> Any:
-    """Return an array like `to_arrow`. A dense array gets Arrow's canonical extension types."""
-    if isinstance(array, NestedArray):
-        return to_arrow(pyarrow, array, copied)
-    array = with_days(array) if copied else array
-    need_arrow(array, True)
-    return _from_device(pyarrow, _WithExtension(array), array)
 
 
 def _from_device(pyarrow: Any, producer: Any, array: Any) -> Any:
