@@ -428,7 +428,7 @@ cdef class NestedArray(Tree):
             The common type of the fields would round an integer, or a time exceeds its range. The message names the field.
         """
         if copy is None:
-            return view_or_copy(densified_with, self)
+            return view_or_copy(make_dense, self)
         copy = check_copy(copy, "to_dense")
         result = make_dense(self, copy)
         return result.copy() if copy and not result.is_copy else result

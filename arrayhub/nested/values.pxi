@@ -310,12 +310,7 @@ _ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, text_at, text_at, text_
 # --------------------------------------------------------------------------------------------------------- dense arrays
 
 
-def densified_with(node, copy):
-    """Call `densified` with the arguments that `view_or_copy` passes."""
-    return make_dense(node, bool(copy))
-
-
-cdef object make_dense(object node, bint copy):
+cpdef object make_dense(object node, bint copy):
     """Return a node as one array. See `NestedArray.to_dense`."""
     cdef Tree t
     cdef Py_ssize_t width, k, start, size
