@@ -435,13 +435,11 @@ cpdef object cover_missing(object node, object validity, Py_ssize_t bit):
     check_bits(validity, bit, part.length)
     if has(part, FOREIGN) and not layout_of(part.meaning)[0]:
         return hooks.nested.opaque.cover(part, validity, bit)
-    if has(part, BIT_PACKED) and bit != part.bit:     # a node has a single bit offset for its content and its bitmap
-        part = with_validity(flat(unpack_bits(part)), part)
     if part.validity is not None and count_nulls(part):
         validity = bitmap_of(valid_mask(part) & unpack_bitmap(validity, bit, part.length))
         bit = 0
-        if has(part, BIT_PACKED):
-            part = flat(unpack_bits(part))
+    if has(part, BIT_PACKED) and bit != part.bit:     # a node has a single bit offset for its content and its bitmap
+        part = flat(unpack_bits(part))
     part.validity = never_written(validity)
     part.bit = bit
     part.nulls = UNCOUNTED
@@ -457,8 +455,3 @@ cdef int check_bits(Descriptor bits, Py_ssize_t first, Py_ssize_t n) except -1:
             f"NestedArray: the bitmap is {bits!r}; accepted: contiguous bytes that contain {n} bits from bit {first} on"
         )
     return 0
-
-
-cdef Tree with_validity(Tree t, Tree other):
-    t.validity, t.bit, t.nulls = other.validity, other.bit, other.nulls
-    return t
