@@ -49,6 +49,8 @@ def from_awkward(obj: Any, copy: bool | None = False) -> NestedArray:
 
 def _walk(layout: Any, copy: bool | None) -> Any:
     """Import a node as a USMArray if the node is dense, else as a NestedArray."""
+    if layout.parameter("__array__") == "categorical":
+        return _categorical(layout, copy)
     importer = _IMPORTERS.get(type(layout).__name__)
     if importer is None:
         raise Refusal(
@@ -133,8 +135,6 @@ def _option(layout: Any, copy: bool | None) -> Any:
     The elements are shared if the index is consecutive and no element is missing.
     """
     index = layout.index.data
-    if layout.parameter("__array__") == "categorical":
-        return _categorical(layout, copy)
     if type(layout.content).__name__ == "EmptyArray":
         return make_null(len(layout))
     valid = index >= 0
@@ -155,8 +155,6 @@ def _filler(content: Any) -> Any:
 
 
 def _import_indexed(layout: Any, copy: bool | None) -> Any:
-    if layout.parameter("__array__") == "categorical":
-        return _categorical(layout, copy)
     forbidden(copy, "asnested", "an awkward index requires a copy of the elements in the order of the index")
     return _walk(layout.project(), None)
 
