@@ -8,6 +8,7 @@ import numpy as np
 from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
+from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested import opaque
 from arrayhub.nested.array import (
@@ -56,7 +57,7 @@ def _join_nodes(nodes: Sequence[Any]) -> Any:
     if kind.opaque:
         if len(nodes) > 1:
             return opaque.concatenate(nodes)
-        return map_arrays(compact(first, lambda node: as_views(with_offsets(node))), _copy)
+        return map_arrays(compact(first, lambda node: as_views(with_offsets(node))), USMArray.copy)
     if kind.numbers:
         contents = [node.content for node in nodes]
         content = array_like(np.ascontiguousarray(np.concatenate(list(map(as_numpy, contents)))), *contents)
@@ -75,10 +76,6 @@ def _join_nodes(nodes: Sequence[Any]) -> Any:
         facts |= _joined_categories(nodes)
     joined = make(first.kind, len(mask), **facts)
     return as_views(joined) if has_views else joined
-
-
-def _copy(array: Any) -> Any:
-    return array.copy()
 
 
 def as_views(node: NestedArray) -> NestedArray:
