@@ -150,7 +150,7 @@ def decode(node: NestedArray, call: str) -> NestedArray:
 
 
 def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
-    """Mark elements of a union or of runs as missing, for `covered`. Return an array of type null unchanged."""
+    """Mark elements of a union or of runs as missing, for `cover_missing`. Return an array of type null unchanged."""
     if is_null_type(node):
         return node
     if is_run_end(node):
@@ -166,9 +166,10 @@ def null_mask(node: NestedArray) -> Any:
     if is_null_type(node):
         return np.ones(len(node), bool)
     node = node.to_host()
-    if is_run_end(node):  # pyarrow 26 reports no missing elements in runs of nulls
-        return np.array(as_numpy(decode(node, "is_null").is_null()))
     check(node)
+    if is_run_end(node):
+        values, runs = find_runs(node)
+        return as_numpy(values.is_null())[runs]
     masks = [as_numpy(nested_of(child).is_null()) for child in node.children]
     places = zip(*places_in_children(node), strict=True)
     return np.array([masks[child][place] for child, place in places], bool)
@@ -187,7 +188,7 @@ def to_list(node: NestedArray) -> list[Any]:
     if text.startswith("+u"):
         items = [nested_of(child).to_list() for child in node.children]
         return [items[child][place] for child, place in zip(*places_in_children(node), strict=True)]
-    if text == "+r":  # without pyarrow, which would convert the value of a run once for each element
+    if text == "+r":  # without `decode`, which would convert the value of a run once for each element
         values, runs = find_runs(node.to_host())
         items = values.to_list()
         return [items[run] for run in runs.tolist()]
