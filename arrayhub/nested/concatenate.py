@@ -29,7 +29,7 @@ from arrayhub.nested.array import (
     with_views,
 )
 from arrayhub.nested.from_python import offsets_of
-from arrayhub.nested.take import spans_of, take
+from arrayhub.nested.take import take
 from arrayhub.nested.to_device import compact, map_arrays, offsets_on_host, to_host
 
 
@@ -51,13 +51,13 @@ def _join_nodes(nodes: Sequence[Any]) -> Any:
         raise TypeError(f"asnested: the chunks have several types: {types}")
     for node in nodes:
         check(node)
-    first = nodes[0]
-    kind, mask, facts = kind_of(first), np.concatenate(list(map(valid_mask, nodes))), facts_of(first)
-    facts |= {"validity": None if mask.all() else bitmap_of(mask), "bit": 0}
+    first, kind = nodes[0], kind_of(nodes[0])
     if kind.opaque:
         if len(nodes) > 1:
             return opaque.concatenate(nodes)
         return map_arrays(compact(first, lambda node: as_views(with_offsets(node))), USMArray.copy)
+    mask = np.concatenate(list(map(valid_mask, nodes)))
+    facts: dict[str, Any] = {"validity": None if mask.all() else bitmap_of(mask), "bit": 0}
     if kind.numbers:
         contents = [node.content for node in nodes]
         content = array_like(np.ascontiguousarray(np.concatenate(list(map(as_numpy, contents)))), *contents)
@@ -74,7 +74,7 @@ def _join_nodes(nodes: Sequence[Any]) -> Any:
         facts["parts"] = tuple(map(_join_nodes, zip(*(node.children for node in nodes), strict=True)))
     else:
         facts |= _joined_categories(nodes)
-    joined = make(first.kind, len(mask), **facts)
+    joined = make(first.kind, len(mask), **(facts_of(first) | facts))
     return as_views(joined) if has_views else joined
 
 
@@ -105,9 +105,12 @@ def _regular(node: NestedArray) -> NestedArray:
 
 
 def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
-    sizes = np.concatenate([spans_of(node)[1] for node in nodes])
-    content = _join_nodes([content_of_rows(node) for node in nodes])
-    return {"offsets": offsets_of(sizes, nodes[0].offsets.dtype), "content": content}
+    sizes, parts = [], []
+    for node in nodes:
+        offsets = offsets_on_host(node)
+        sizes.append(offsets[1:] - offsets[:-1])  # faster than numpy.diff for short arrays
+        parts.append(part(node.content, int(offsets[0]), int(offsets[-1])))
+    return {"offsets": offsets_of(np.concatenate(sizes), nodes[0].offsets.dtype), "content": _join_nodes(parts)}
 
 
 def _joined_categories(nodes: list[NestedArray]) -> dict[str, Any]:

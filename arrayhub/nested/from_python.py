@@ -235,7 +235,7 @@ def _meaning(meaning: str, numbers: NestedArray) -> NestedArray:
 def offsets_of(lengths: Any, dtype: Any = np.int32) -> Any:
     """Return the offsets of rows with the given lengths, as `dtype` (int32 or int64) if they fit, else as int64."""
     ends = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=ends[1:])
+    np.asarray(lengths).cumsum(out=ends[1:])
     return asarray(ends.astype(dtype) if ends[-1] <= _LARGEST else ends)
 
 
