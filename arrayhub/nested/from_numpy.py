@@ -50,12 +50,15 @@ def _records(array: Any, copy: bool | None) -> NestedArray:
 def _import_masked(array: Any, copy: bool | None) -> NestedArray:
     """Import a masked array. Numbers are shared, and the mask is packed into a bitmap.
 
-    Masked strings become missing elements without characters.
+    Several dimensions become rows of equal lengths. Only a C-contiguous array of several dimensions is shared. Masked
+    strings become missing elements without characters.
     """
     if array.dtype.names is not None:
         raise TypeRefusal("asnested", "the masked array has records", "numbers or strings. Pass one field of x")
     if array.ndim > 1:
-        return _masked_rows(array, copy)
+        if not np.ma.getdata(array).flags.c_contiguous:
+            forbidden(copy, "asnested", "a masked array of several dimensions that is not C-contiguous needs a copy")
+        return in_rows(_import_masked(array.reshape(-1), copy), array.shape)
     mask = np.ma.getmaskarray(array)
     if array.dtype.kind == "O":
         return from_numpy(np.where(mask, np.array(None), np.ma.getdata(array)), copy)
@@ -63,10 +66,3 @@ def _import_masked(array: Any, copy: bool | None) -> NestedArray:
     if array.dtype.kind in "STU":
         return cover_missing(from_numpy(array.filled("")), validity, 0)
     return make("flat", len(array), content=asarray(np.ma.getdata(array)), validity=validity)
-
-
-def _masked_rows(array: Any, copy: bool | None) -> NestedArray:
-    """Import a multidimensional masked array as rows of equal lengths. Only a C-contiguous array is shared."""
-    if not np.ma.getdata(array).flags.c_contiguous:
-        forbidden(copy, "asnested", "a masked array of several dimensions that is not C-contiguous needs a copy")
-    return in_rows(_import_masked(array.reshape(-1), copy), array.shape)
