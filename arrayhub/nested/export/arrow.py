@@ -8,9 +8,9 @@ from arrayhub._core.descriptor import empty_like
 from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import check_node, emit_with_extensions, packs_booleans
-from arrayhub.nested.array import NestedArray, export, host_capsules, is_on_host, need_arrow
+from arrayhub.nested.array import NestedArray, export, host_capsules, need_arrow
 from arrayhub.nested.conform import is_days, with_days, with_seconds
-from arrayhub.nested.to_device import device_error
+from arrayhub.nested.to_device import device_error, on_host
 from arrayhub.runtimes.host import is_packed
 
 if TYPE_CHECKING:
@@ -122,10 +122,8 @@ class _WithExtension:
 def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
     """Return a ``pyarrow.ChunkedArray`` that shares the chunks of `x`, for ``NestedArray.__arrow_array__``."""
     pyarrow = needed("pyarrow", "to create its arrays")
-    if not is_on_host(x):
-        raise device_error(x, "pyarrow")
     try:
-        column = pyarrow.chunked_array(x)
+        column = pyarrow.chunked_array(on_host(x, "pyarrow"))
     except pyarrow.ArrowException as error:
         raise Refusal("pyarrow", f"{first_line(error)}") from error
     return column if type is None else column.cast(type)
@@ -133,8 +131,8 @@ def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
 
 def check(array: Any, copied: bool, obj: Any) -> None:
     """Raise the error of `as_arrow` for an array, or for its copy on the host, without converting it."""
-    if not copied and not is_on_host(array):
-        raise device_error(array, "pyarrow")
+    if not copied:
+        on_host(array, "pyarrow")
     if isinstance(array, NestedArray):
         check_node(with_seconds(array) if copied else array, copied)
     elif not (copied and is_days(array)):
