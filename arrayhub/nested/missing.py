@@ -377,7 +377,9 @@ def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> 
     """
     obj = _with_mask(obj)
     if _is_scalar(obj):
-        values, mask = resolve_missing(_one_element(obj), missing, masked)
+        # `asarray` rejects masks, and a NestedArray has at least one dimension.
+        one = obj if issubclass(type(obj), np.ma.MaskedArray) else asarray(obj, copy=None)
+        values, mask = resolve_missing(one.reshape(1), missing, masked)
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
         return _matrix_and_mask(columns_of_frame(obj), len(obj), missing, dtype)
@@ -528,10 +530,3 @@ def _is_scalar(obj: Any) -> bool:
     if not issubclass(type(obj), (np.ndarray, np.generic, USMArray)):
         return True
     return casting.rank(obj.dtype) is not None or obj.dtype.kind in "mM"
-
-
-def _one_element(obj: Any) -> Any:
-    """Return a 0-d array as an array of one element, because a NestedArray has at least one dimension."""
-    if issubclass(type(obj), np.ma.MaskedArray):  # `asarray` rejects masks
-        return np.ma.MaskedArray(obj.data.reshape(1), np.ma.getmaskarray(obj).reshape(1))
-    return asarray(obj, copy=None).reshape(1)
