@@ -313,9 +313,8 @@ def _copy_first(obj: Any) -> Any:
         return asnested(obj[:LOOKED_AT] if is_read else _sample_of(obj))
     if is_arrow_scalar(cls):
         return asnested(obj)
-    if issubclass(cls, (list, tuple)) or is_awkward(obj) or is_pandas(obj) or hasattr(cls, "__arrow_array__"):
-        return asnested(_first_of(obj))
-    if objects_of(obj) is not None:  # in an array of xarray
+    is_sliced = issubclass(cls, (list, tuple)) or is_awkward(obj) or is_pandas(obj) or hasattr(cls, "__arrow_array__")
+    if is_sliced or objects_of(obj) is not None:  # Python objects in an array of xarray
         return asnested(_first_of(obj))
     return None
 

@@ -172,7 +172,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
         if keeps_lists and has_variable_length(column.chunks[0]):
             return None
         if not kind_of(column.chunks[0]).fields:
-            decoded = kind_of(column.chunks[0]).opaque  # by pyarrow, which copies the elements
+            decoded = kind_of(column.chunks[0]).opaque  # to a copy of the elements
             return column.to_dense(copy=None), decoded or one_chunk(column) is None
     except (BufferError, TypeError, ValueError) as error:
         # For several chunks, the error of `asarray` would suggest copy=True, which the caller has already passed.
