@@ -91,14 +91,14 @@ cdef int ready_on_device(object node) except -1:
     return check_below(node)
 
 
-cdef int fill_device_array(ArrowDeviceArray* out, object node, int form) except -1:
+cdef int fill_device_array(ArrowDeviceArray* out, object node) except -1:
     """Fill `out` with the arrays of a node, for which the caller must have called `ready_on_device`.
 
     After an error, the caller must release ``out.array`` unless ``out.array.release`` is NULL.
     """
     cdef DLDevice device = exported_device_of_node(node)
     memset(out, 0, sizeof(ArrowDeviceArray))
-    fill_root_array(&out.array, node, form)
+    fill_array(&out.array, node, 0)
     out.device_type = device.device_type
     out.device_id = -1 if device.device_type == kDLCPU else device.device_id
     return note_event(out, node, device.device_id) if has_events(device) else 0

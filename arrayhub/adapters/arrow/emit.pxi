@@ -135,20 +135,20 @@ cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ss
         return fill_dense(out.children[0], owner, a, axis + 1, lead * a.shape_[axis + 1], as_bytes)
     if as_bytes:
         refuse_strides(a)
-    return fill_values(out, a, lead, as_bytes, "C")
+    return fill_values(out, a, lead, as_bytes)
 
 
-cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_bytes, str order) except -1:
-    """Set the values buffer of a primitive array, and mark NaT as missing. `order` is NumPy's name of the order in memory."""
+cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_bytes) except -1:
+    """Set the values buffer of a primitive array, and mark NaT as missing."""
     if is_packed(a, as_bytes):
-        return pack_bits(out, a, lead, order)
-    out.buffers[1] = NULL if a.data_ == NULL else a.data_ - lead * a.itemsize_
-    return mark_missing_times(out, a, lead, order)
+        return pack_bits(out, a, lead)
+    out.buffers[1] = back_by(a, lead)
+    return mark_missing_times(out, a, lead)
 
 
-cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead, str order) except -1:
-    """Set the values buffer to a new bitmap that contains `lead` zeros followed by the booleans of `a` in NumPy's `order`."""
-    values = np.asarray(a).ravel(order)
+cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
+    """Set the values buffer to a new bitmap that contains `lead` zeros followed by the booleans of `a` in C order."""
+    values = np.asarray(a).ravel()
     if lead:
         values = np.concatenate([np.zeros(lead, bool), values])
     bits = np.packbits(values, bitorder="little")
@@ -157,7 +157,7 @@ cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead, str order) ex
     return 0
 
 
-cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead, str order) except -1:
+cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
     """Mark NumPy's NaT as missing in the bitmap.
 
     NumPy encodes NaT as the smallest int64, which is a valid time in Arrow. Times imported from Arrow are therefore not
@@ -172,7 +172,7 @@ cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead, str 
     if count == 0:
         return 0
     valid = np.ones(lead + n, bool)
-    valid[lead:] = ~np.isnat(np.asarray(a).ravel(order))
+    valid[lead:] = ~np.isnat(np.asarray(a).ravel())
     if out.buffers[0] != NULL:
         # including the bits before the offset
         old = np.asarray(<const unsigned char[: (out.offset + out.length + 7) >> 3]> out.buffers[0])
@@ -304,22 +304,6 @@ cdef int fill_view_buffers(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
     hold_also(<Body*> out.private_data, sizes)
     out.buffers[2 + count] = <const void*> <size_t> sizes.ctypes.data
     return 0
-
-
-cdef int fill_root_array(ArrowArray* out, object node, int form) except -1:
-    cdef Descriptor a
-    if isinstance(node, Tree):
-        return fill_array(out, node, 0)
-    a = <Descriptor> node
-    if a.nd_ == 1 or not form & TENSOR:
-        return fill_dense(out, a, a, 0, 0, form & BOOL8)
-    new_body(out, a, 1, 1, False)
-    out.length = a.shape_[0]
-    out.null_count = 0
-    new_body(out.children[0], a, 2, 0, False)
-    out.children[0].length = size_of(a)
-    out.children[0].null_count = 0
-    return fill_values(out.children[0], a, 0, form & BOOL8, "K")
 
 
 cdef int ready_for_host(object node) except -1:

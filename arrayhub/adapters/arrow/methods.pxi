@@ -29,28 +29,32 @@ cdef object emit(object node, int what, int form):
     InterfaceError
         Offsets, sizes, views or indices are out of range.
     """
+    return export(exportable(node, form), what)
+
+
+cdef object export(object node, int what):
+    """Return the result of `emit` for a node from `exportable`."""
     cdef void* held
-    node = exportable(node, form)
     if what == SCHEMA:
-        return schema_capsule(node, form)
-    node = compact(node, form)
+        return schema_capsule(node)
+    node = compact(node, 0)
     # Must precede the filling of arrays, which scans times for NaT.
     ready_for_host(node) if what == ARRAY or what == STREAM else ready_on_device(node)
     if what == STREAM:
         capsule = new_capsule(sizeof(ArrowArrayStream), STREAM_NAME, &held)
-        fill_stream(<ArrowArrayStream*> held, node, form)
+        fill_stream(<ArrowArrayStream*> held, node)
         return capsule
     if what == DEVICE_STREAM:
         capsule = new_capsule(sizeof(ArrowDeviceArrayStream), DEVICE_STREAM_NAME, &held)
-        fill_stream(<ArrowDeviceArrayStream*> held, node, form)
+        fill_stream(<ArrowDeviceArrayStream*> held, node)
         return capsule
-    schema = schema_capsule(node, form)
+    schema = schema_capsule(node)
     if what == ARRAY:
         capsule = new_capsule(sizeof(ArrowArray), ARRAY_NAME, &held)
-        fill_root_array(<ArrowArray*> held, node, form)
+        fill_array(<ArrowArray*> held, node, 0)
     else:
         capsule = new_capsule(sizeof(ArrowDeviceArray), DEVICE_NAME, &held)
-        fill_device_array(<ArrowDeviceArray*> held, node, form)
+        fill_device_array(<ArrowDeviceArray*> held, node)
     return schema, capsule
 
 
@@ -67,9 +71,9 @@ cdef object emit_requested(object node, int what, object requested):
     """
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     validate_schema(schema, "requested_schema")
-    cdef int form = requested_form(node, schema)
+    node = exportable(node, requested_form(node, schema))
     cdef bint is_table = schema.format[0] == c"+" and schema.format[1] == c"s" and not schema.flags & ARROW_FLAG_NULLABLE
-    exported = emit(node, what, form)
+    exported = export(node, what)
     if is_table or what == DEVICE_STREAM or exported_device_of_node(node).device_type != kDLCPU:
         return exported
     try:
@@ -77,7 +81,7 @@ cdef object emit_requested(object node, int what, object requested):
     except ImportError:
         return exported
     method = _ATTRIBUTES[what]
-    own = pyarrow.field(as_producer("__arrow_c_schema__", emit(node, SCHEMA, form))).type
+    own = pyarrow.field(as_producer("__arrow_c_schema__", schema_capsule(node))).type
     wanted = pyarrow.field(as_producer("__arrow_c_schema__", requested)).type
     if own.equals(wanted):
         return exported

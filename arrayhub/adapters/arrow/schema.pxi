@@ -200,7 +200,7 @@ def packs_booleans(node):
 cdef object exportable(object node, int form):
     """Return `node` with each tensor replaced by its storage. Raise BufferError if Arrow cannot represent the node.
 
-    `form` contains the extension types that the caller requested.
+    `form` contains the extension types that the caller requested. A dense array becomes a node with these types.
     """
     cdef Descriptor a
     if isinstance(node, Tree):
@@ -214,12 +214,30 @@ cdef object exportable(object node, int form):
         why = sharing_obstacle(a, form)
     if why is not None:
         raise Refusal("Arrow", f"{why}")
-    return a
+    return with_extensions(compact(a, form), form) if form else a
+
+
+cdef object with_extensions(Descriptor a, int form):
+    """Return a node that stores a compact array as the extension types in `form`, or the array if they do not apply."""
+    cdef Tree t
+    cdef bint as_bytes = form & BOOL8 and a.dl_dtype_.code == BOOL_CODE
+    if form & TENSOR and a.nd_ > 1:
+        t = tensor_storage(with_facts(a, (None, ARROW_FLAG_NULLABLE, tensor_metadata(a, memory_order(a)))))
+        t.child_fields = t.child_fields if as_bytes else None
+        return t
+    if not as_bytes:
+        return a
+    t = flat(a)
+    if a.nd_ == 1:
+        t.field = (ARROW_FLAG_NULLABLE, _BOOL8)
+    else:
+        t.child_fields = (None,) * (a.nd_ - 2) + ((None, ARROW_FLAG_NULLABLE, _BOOL8),)
+    return t
 
 
 def check_node(Tree node not None, bint copied):
     """Raise the error of the export of a node, or of its copy without gaps, from its types and strides."""
-    schema_capsule(with_tensors(node, None), 0)
+    schema_capsule(with_tensors(node, None))
     if not copied:
         exportable(node, 0)
 
@@ -229,38 +247,39 @@ cdef int check_chunks(Tree t) except -1:
     cdef Py_ssize_t k
     if not has(t, CHUNKS) or t.checked:
         return 0
-    first = schema_capsule(t.parts[0], 0)
-    cdef ArrowSchema* expected = <ArrowSchema*> PyCapsule_GetPointer(first, SCHEMA_NAME)
+    first = facts_of_node(t.parts[0])
     for k in range(1, len(t.parts)):
-        other = schema_capsule(t.parts[k], 0)
-        if not same_type(expected, <ArrowSchema*> PyCapsule_GetPointer(other, SCHEMA_NAME)):
+        if facts_of_node(t.parts[k]) != first:
             raise Refusal("Arrow", f"chunks 0 and {k} have different types; accepted: one type. Pass copy=True, which"
                           " concatenates the chunks, or use x.chunks one by one")
     t.checked = True
     return 0
 
 
-cdef bint same_type(ArrowSchema* left, ArrowSchema* right) except -1:
-    """Return whether two schemas of this module have the same type. The names of list items are ignored, as in pyarrow."""
+cdef tuple facts_of_node(object node):
+    """Return `type_facts` of the schema of a node."""
+    capsule = schema_capsule(node)
+    return type_facts(<ArrowSchema*> PyCapsule_GetPointer(capsule, SCHEMA_NAME))
+
+
+cdef tuple type_facts(ArrowSchema* schema):
+    """Return what defines the Arrow type in a schema of this module. The names of list items do not, as in pyarrow."""
     cdef int64_t k
-    cdef ArrowSchema* one
-    cdef ArrowSchema* other
-    name = extension_name(left)
-    if strcmp(left.format, right.format) != 0 or name != extension_name(right) or left.n_children != right.n_children:
-        return False
-    if name == b"arrow.fixed_shape_tensor" and tensor_facts(left) != tensor_facts(right):
-        return False
-    if (left.dictionary == NULL) != (right.dictionary == NULL) or (left.flags ^ right.flags) & ARROW_FLAG_DICTIONARY_ORDERED:
-        return False
-    if left.dictionary != NULL and not same_type(left.dictionary, right.dictionary):
-        return False
-    for k in range(left.n_children):
-        one, other = left.children[k], right.children[k]
-        if (one.flags ^ other.flags) & ARROW_FLAG_NULLABLE or not same_type(one, other):
-            return False
-        if left.format[1] == c"s" and strcmp(one.name, other.name) != 0:
-            return False
-    return True
+    cdef ArrowSchema* child
+    cdef list children = []
+    cdef bint has_names = schema.format[0] == c"+" and schema.format[1] == c"s"
+    name = extension_name(schema)
+    for k in range(schema.n_children):
+        child = schema.children[k]
+        children.append((<bytes> child.name if has_names else None, child.flags & ARROW_FLAG_NULLABLE, type_facts(child)))
+    return (
+        <bytes> schema.format,
+        schema.flags & ARROW_FLAG_DICTIONARY_ORDERED,
+        name,
+        tensor_facts(schema) if name == b"arrow.fixed_shape_tensor" else None,
+        None if schema.dictionary == NULL else type_facts(schema.dictionary),
+        children,
+    )
 
 
 cdef dict tensor_facts(ArrowSchema* schema):
@@ -308,8 +327,13 @@ cdef void _release_schema(ArrowSchema* schema) noexcept nogil:
     schema.release = NULL
 
 
-cdef int new_schema(ArrowSchema* out, bytes text, bytes name, bytes metadata, int64_t children, bint dictionary) except -1:
-    """Allocate the strings, children and dictionary of `out` together, and set its release function."""
+cdef int new_schema(ArrowSchema* out, bytes text, tuple field, int64_t children=0, bint dictionary=False) except -1:
+    """Allocate the strings, children and dictionary of `out` together, and set its release function.
+
+    `field` contains the name, flags and metadata of the schema.
+    """
+    cdef bytes name, metadata
+    name, flags, metadata = field
     cdef int64_t k
     cdef size_t structs = (children + dictionary) * sizeof(ArrowSchema) + children * sizeof(void*)
     cdef Py_ssize_t behind = 0 if metadata is None else len(metadata)
@@ -334,7 +358,7 @@ cdef int new_schema(ArrowSchema* out, bytes text, bytes name, bytes metadata, in
     strings += len(text) + 1
     memcpy(strings, <const char*> name, len(name) + 1)
     out.name = strings
-    out.flags = ARROW_FLAG_NULLABLE
+    out.flags = flags
     out.private_data = space
     out.release = _release_schema
     return 0
@@ -343,37 +367,37 @@ cdef int new_schema(ArrowSchema* out, bytes text, bytes name, bytes metadata, in
 cdef bytes _ITEM = b"item"        # conventional name of a list's child
 
 
+cdef tuple complete_field(tuple field, bytes name):
+    """Return the name, flags and metadata of a node. `field` contains those that differ from `name` and the defaults."""
+    if field is None:
+        return (name, ARROW_FLAG_NULLABLE, None)
+    return field if field[0] is not None else (name, field[1], field[2])
+
+
 cdef int fill_schema(ArrowSchema* out, object node, bytes name, tuple field=None) except -1:
     """Fill in the schema of a node. `field` contains the name, flags and metadata that the parent stores for the node."""
-    cdef bytes metadata = None
-    if isinstance(node, Tree) and has(<Tree> node, CHUNKS):
-        return fill_schema(out, (<Tree> node).parts[0], name, field)
-    if field is None and isinstance(node, Tree) and (<Tree> node).field is not None:
-        field = (None, *(<Tree> node).field)
-    if field is not None:
-        name = name if field[0] is None else field[0]
-        metadata = field[2]
-    fill_typed_schema(out, node, name, metadata, has_bytes(node, field))
-    if field is not None:
-        out.flags = (out.flags & ARROW_FLAG_DICTIONARY_ORDERED) | <int64_t> field[1]
-    return 0
-
-
-cdef int fill_typed_schema(ArrowSchema* out, object node, bytes name, bytes metadata, bint as_bytes) except -1:
     cdef Tree t
     cdef Py_ssize_t k, children
+    cdef bint as_bytes
+    if isinstance(node, Tree):
+        t = <Tree> node
+        if has(t, CHUNKS):
+            return fill_schema(out, t.parts[0], name, field)
+        if field is None and t.field is not None:
+            field = (None, *t.field)
+    as_bytes = has_bytes(node, field)
+    field = complete_field(field, name)
     if not isinstance(node, Tree):
-        return fill_dense_schema(out, <Descriptor> node, None, 0, name, metadata, None, as_bytes)
-    t = <Tree> node
+        return fill_dense_schema(out, <Descriptor> node, None, field, None, as_bytes)
     if has(t, NUMBERS):
-        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, 0, name, metadata, t.child_fields, as_bytes)
+        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, field, t.child_fields, as_bytes)
     if has(t, INDICES):
-        new_schema(out, letter_of(t.indices), name, metadata, 0, True)
+        new_schema(out, letter_of(t.indices), field, 0, True)
         if t.meaning is not None:
             out.flags |= ARROW_FLAG_DICTIONARY_ORDERED
         return fill_schema(out.dictionary, t.content, b"", child_field(t, 0))
     children = len(t.parts) if has(t, FIELDS | FOREIGN) else NODE_KINDS[t.kind].children
-    new_schema(out, format_of(t), name, metadata, children, False)
+    new_schema(out, format_of(t), field, children)
     if has(t, FIELDS | FOREIGN):
         for k in range(len(t.parts)):
             fill_schema(out.children[k], t.parts[k], t.names[k].encode(), child_field(t, k))
@@ -392,48 +416,34 @@ cdef bytes format_of(Tree t):
     return format_of_kind(t.kind, 0 if t.offsets is None else t.offsets.itemsize_).text
 
 
-cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis, bytes name, bytes metadata,
-                           tuple items, bint as_bytes) except -1:
+cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, tuple field, tuple items, bint as_bytes) except -1:
     """Fill in the schema of numbers.
 
     For each dimension after the first, `items` contains the name, flags and metadata of the list items in this dimension.
     """
-    cdef tuple item = None
-    if axis < a.nd_ - 1:
-        new_schema(out, b"+w:%d" % a.shape_[axis + 1], name, metadata, 1, False)
-        if items is not None and axis < len(items):
-            item = items[axis]
-        if item is None:
-            return fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM, None, items, as_bytes)
-        fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM if item[0] is None else item[0], item[2], items,
-                          as_bytes)
-        out.children[0].flags = item[1]
-        return 0
+    cdef int axis
+    for axis in range(1, a.nd_):
+        new_schema(out, b"+w:%d" % a.shape_[axis], field, 1)
+        out = out.children[0]
+        field = complete_field(items[axis - 1] if items is not None and axis <= len(items) else None, _ITEM)
     if meaning is not None:
-        return new_schema(out, meaning.encode(), name, metadata, 0, False)
+        return new_schema(out, meaning.encode(), field)
     if is_packed(a, as_bytes):
-        return new_schema(out, b"b", name, metadata, 0, False)
-    if a.dl_dtype_.code == BOOL_CODE and name_in(metadata) != b"arrow.bool8":
-        metadata = _BOOL8
-    return new_schema(out, letter_of(a), name, metadata, 0, False)
+        return new_schema(out, b"b", field)
+    if a.dl_dtype_.code == BOOL_CODE and name_in(field[2]) != b"arrow.bool8":
+        field = (field[0], field[1], _BOOL8)
+    return new_schema(out, letter_of(a), field)
 
 
-cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
-    cdef Descriptor a
-    cdef list order
+cdef int fill_root_schema(ArrowSchema* out, object node) except -1:
+    name = None
     if isinstance(node, Tree):
         name = (<Tree> (<Tree> node).parts[0]).name if has(<Tree> node, CHUNKS) else (<Tree> node).name
-        return fill_schema(out, node, b"" if name is None else str(name).encode("utf-8", "replace"))
-    a = <Descriptor> node
-    if a.nd_ == 1 or not form & TENSOR:
-        return fill_typed_schema(out, a, b"", None, form & BOOL8)
-    order = memory_order(a) or list(range(1, a.nd_))      # if no order is compact, `compact` copies in C order
-    new_schema(out, b"+w:%d" % layout.count(a.nd_ - 1, a.shape_ + 1), b"", tensor_metadata(a, order), 1, False)
-    return fill_dense_schema(out.children[0], a, None, a.nd_ - 1, _ITEM, None, None, form & BOOL8)
+    return fill_schema(out, node, b"" if name is None else str(name).encode("utf-8", "replace"))
 
 
-cdef object schema_capsule(object node, int form):
+cdef object schema_capsule(object node):
     cdef void* held
     capsule = new_capsule(sizeof(ArrowSchema), SCHEMA_NAME, &held)
-    fill_root_schema(<ArrowSchema*> held, node, form)
+    fill_root_schema(<ArrowSchema*> held, node)
     return capsule

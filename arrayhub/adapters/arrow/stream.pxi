@@ -122,7 +122,6 @@ cdef struct Exported:          # private data of an exported stream
     PyObject* node
     PyObject* words            # bytes that `last` may point to, or NULL
     const char* last           # message of the last error, or NULL if no error occurred
-    int form
     Py_ssize_t next            # index of the chunk that the next call exports
 
 
@@ -147,7 +146,7 @@ cdef int export_schema(Exported* exported, ArrowSchema* out) noexcept with gil:
     cdef int code
     out.release = NULL
     try:
-        fill_root_schema(out, <object> exported.node, exported.form)
+        fill_root_schema(out, <object> exported.node)
         return 0
     except BaseException as error:
         code = record_error(exported, error)
@@ -172,10 +171,10 @@ cdef int export_next(Exported* exported, ArrowArray* out, ArrowDeviceArray* devi
         chunk = (<Tree> chunk).parts[exported.next] if has_chunks else chunk
         if device == NULL:
             ready_for_host(chunk)
-            fill_root_array(out, chunk, exported.form)
+            fill_array(out, chunk, 0)
         else:
             ready_on_device(chunk)
-            fill_device_array(device, chunk, exported.form)
+            fill_device_array(device, chunk)
         exported.next += 1
         return 0
     except BaseException as error:
@@ -214,18 +213,17 @@ cdef void _release_stream(Stream* stream) noexcept nogil:
         drop_exported(<Exported*> stream.private_data)
 
 
-cdef Exported* new_exported(object node, int form) except NULL:
+cdef Exported* new_exported(object node) except NULL:
     cdef Exported* exported = <Exported*> PyMem_RawCalloc(1, sizeof(Exported))
     if exported == NULL:
         raise MemoryError
     Py_INCREF(node)
     exported.node = <PyObject*> node
-    exported.form = form
     return exported
 
 
-cdef int fill_stream(Stream* stream, object node, int form) except -1:
-    stream.private_data = new_exported(node, form)
+cdef int fill_stream(Stream* stream, object node) except -1:
+    stream.private_data = new_exported(node)
     stream.get_schema = _stream_schema
     if Stream is ArrowArrayStream:
         stream.get_next = _stream_next
