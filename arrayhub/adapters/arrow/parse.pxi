@@ -297,18 +297,6 @@ cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py
     return integers(owner, array.buffers[1], first, length + 1, width)
 
 
-# NumPy's dtypes of times, created once: `numpy.dtype(name)` took 0.13 of the 0.6 us in which a short chunk of dates was
-# imported (a loop over 10,000 chunks, 2026-11-27).
-cdef dict _MOMENTS = {unit: np.dtype(f"M8[{unit}]") for unit in ("s", "ms", "us", "ns")}
-cdef dict _DURATIONS = {unit: np.dtype(f"m8[{unit}]") for unit in ("s", "ms", "us", "ns")}
-
-
-cdef object time_dtype(const Format* row, const char* text):
-    """Return datetime64 or timedelta64 with the unit of a format."""
-    unit = "ms" if text[1] == c"d" else unit_of(text)
-    return (_MOMENTS if row.number[0] == c"M" else _DURATIONS)[unit]
-
-
 cdef Py_ssize_t number_after(ArrowSchema* schema, const char* digits) except -1:
     """Return the number at the end of a format."""
     text = digits[:strlen(digits) if strlen(digits) < 40 else 40]
@@ -333,10 +321,8 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
         if width > 1 << 30:
             raise interface_error("Arrow", "format", schema.format, "at most 2**30 bytes per element")
         dtype = np.dtype(f"V{width}")
-    elif row.number[0] == c"i":
-        dtype = _INT32
     else:
-        dtype = time_dtype(row, schema.format)
+        dtype = _DTYPES[row.number]
     a = blank(owner, advance(array.buffers[1], first, width), length)
     set_dtype(a, dtype)
     finished(a)
@@ -346,19 +332,6 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
     t.content = a
     t.meaning = schema.format.decode("utf-8", "replace")
     return t
-
-
-cdef object _INT32 = np.dtype("i4")
-
-
-cdef bint has_logical_type(const char* text, const Format* row) noexcept:
-    """Return whether the NumPy dtype of the elements does not determine the format.
-
-    This is the case for dates, times of day and timestamps with a time zone.
-    """
-    if row.number[0] == c"V":
-        return False
-    return text[1] == c"d" or text[1] == c"t" or (text[1] == c"s" and text[4] != 0)
 
 
 cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length):

@@ -1,14 +1,12 @@
 """Export of types as Arrow schemas."""
 
-import numpy as np
-
 cimport numpy as cnp
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, strcmp
+from libc.string cimport memcpy
 
-from arrayhub._core cimport dtypes, layout
+from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     EXACT_TIMES,
@@ -32,6 +30,7 @@ from arrayhub._core.tree cimport (
     NUMBERS,
     WIDTH,
     Tree,
+    flat,
     has,
     visit_arrays,
 )
@@ -51,20 +50,12 @@ cdef bytes letter_of(Descriptor a):
     dtype = get_dtype(a)
     if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and row != NULL and row.kind == c"V":
         return b"w:%d" % dtype.itemsize
-    if dtype.kind in "mM" and dtype.isnative:
-        unit, count = np.datetime_data(dtype)
-        if count == 1 and unit in _FORMATS_OF_UNITS:
-            return _FORMATS_OF_UNITS[unit][0 if dtype.kind == "M" else 1]
+    if dtype in _TIME_FORMATS:
+        return _TIME_FORMATS[dtype]
     raise Refusal(
         "Arrow", f"no format for dtype {dtype!r}",
         "integers, float16 to float64, bool, times in s, ms, us and ns, and raw bytes, in native byte order",
     )
-
-
-# Formats of datetime64 and timedelta64 by NumPy's unit.
-cdef dict _FORMATS_OF_UNITS = {
-    "s": (b"tss:", b"tDs"), "ms": (b"tsm:", b"tDm"), "us": (b"tsu:", b"tDu"), "ns": (b"tsn:", b"tDn"),
-}
 
 
 def obstacle_of(Descriptor array not None, bint extension):
