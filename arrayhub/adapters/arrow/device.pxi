@@ -20,8 +20,7 @@ from arrayhub._core.errors import Refusal, interface_error
 
 
 cdef int move_device_struct(Import owner, ArrowDeviceArray* array) except -1:
-    owner.array = array.array
-    array.array.release = NULL
+    move_struct(&owner.array, &array.array, "ArrowDeviceArray.array")
     return set_device(owner, array.device_type, array.device_id, array.sync_event)
 
 

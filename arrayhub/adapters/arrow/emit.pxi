@@ -135,11 +135,6 @@ cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ss
         return fill_dense(out.children[0], owner, a, axis + 1, lead * a.shape_[axis + 1], as_bytes)
     if as_bytes:
         refuse_strides(a)
-    return fill_values(out, a, lead, as_bytes)
-
-
-cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_bytes) except -1:
-    """Set the values buffer of a primitive array, and mark NaT as missing."""
     if is_packed(a, as_bytes):
         return pack_bits(out, a, lead)
     out.buffers[1] = back_by(a, lead)

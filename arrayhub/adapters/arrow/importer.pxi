@@ -239,7 +239,7 @@ cdef Import import_single(object obj):
     try:
         if record & ARROW_ARRAY and record & ARROW_ARRAY_FIRST:
             return import_array_first(obj)
-        return import_on_device(obj) if record & ARROW_DEVICE else import_array(obj)
+        return import_struct(obj, record & ARROW_DEVICE != 0)
     except InterfaceError:
         raise
     except PASSES_ON:
@@ -306,35 +306,20 @@ cdef unsigned int interfaces_of(object cls) except? 0:
     return found
 
 
-cdef Import import_pair(object pair, str source, bint on_device):
-    """Import the capsules that the method `source` returned."""
-    cdef ArrowArray* array
-    cdef ArrowDeviceArray* device_array
+cdef Import import_struct(object obj, bint on_device):
+    """Import an object through ``__arrow_c_device_array__`` or ``__arrow_c_array__``."""
     cdef Import owner = new_import()
+    cdef str source = "__arrow_c_device_array__()" if on_device else "__arrow_c_array__()"
+    pair = obj.__arrow_c_device_array__() if on_device else obj.__arrow_c_array__()
     if type(pair) is not tuple or len(<tuple> pair) != 2:
         raise interface_error("Arrow", source, pair, "a pair of capsules: the schema and the array")
     move_schema(owner, (<tuple> pair)[0], source)
     if on_device:
-        device_array = <ArrowDeviceArray*> pointer_in((<tuple> pair)[1], DEVICE_NAME, source)
-        if device_array.array.release == NULL:
-            raise released_error("ArrowDeviceArray.array")
-        move_device_struct(owner, device_array)
+        move_device_struct(owner, <ArrowDeviceArray*> pointer_in((<tuple> pair)[1], DEVICE_NAME, source))
     else:
-        array = <ArrowArray*> pointer_in((<tuple> pair)[1], ARRAY_NAME, source)
-        if array.release == NULL:
-            raise released_error("ArrowArray")
-        owner.array = array[0]
-        array.release = NULL
+        move_struct(&owner.array, <ArrowArray*> pointer_in((<tuple> pair)[1], ARRAY_NAME, source), "ArrowArray")
     validate_schema(&owner.schema, "ArrowSchema")
     return owner
-
-
-cdef Import import_array(object obj):
-    return import_pair(obj.__arrow_c_array__(), "__arrow_c_array__()", False)
-
-
-cdef Import import_on_device(object obj):
-    return import_pair(obj.__arrow_c_device_array__(), "__arrow_c_device_array__()", True)
 
 
 cdef Import import_array_first(object obj):
@@ -343,10 +328,10 @@ cdef Import import_array_first(object obj):
     If this method rejects device memory, use ``__arrow_c_device_array__``.
     """
     try:
-        return import_array(obj)
+        return import_struct(obj, False)
     except PASSES_ON:
         raise
     except Exception:
         if getattr(obj, "is_cpu", True):
             raise
-    return import_on_device(obj)
+    return import_struct(obj, True)

@@ -110,10 +110,14 @@ cdef int validate_schema(ArrowSchema* schema, str source) except -1:
     return check_schema(schema, source, 0, &nodes)
 
 
-cdef int move_schema(Import owner, object capsule, str source) except -1:
-    cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, source)
-    if schema.release == NULL:
-        raise released_error("ArrowSchema")
-    owner.schema = schema[0]
-    schema.release = NULL
+cdef int move_struct(Releasable* target, Releasable* source, str what) except -1:
+    """Move a struct of a producer. The error for a struct that was moved before names it `what`."""
+    if source.release == NULL:
+        raise released_error(what)
+    target[0] = source[0]
+    source.release = NULL
     return 0
+
+
+cdef int move_schema(Import owner, object capsule, str source) except -1:
+    return move_struct(&owner.schema, <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, source), "ArrowSchema")

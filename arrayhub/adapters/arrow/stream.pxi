@@ -29,10 +29,8 @@ cdef list read_stream(Stream* source, Check check, object obj):
 
     For a stream without chunks, return one Import without an array. `check` may be NULL.
     """
-    if source.release == NULL:
-        raise released_error(name_of_struct(source))
-    cdef Stream stream = source[0]
-    source.release = NULL
+    cdef Stream stream
+    move_struct(&stream, source, name_of_struct(source))
     cdef Import owner = new_import()
     cdef list chunks = [owner]
     try:
@@ -196,34 +194,28 @@ cdef const char* _stream_error(Stream* stream) noexcept nogil:
     return (<Exported*> stream.private_data).last
 
 
-cdef void drop_exported(Exported* exported) noexcept nogil:
-    if not is_finalizing():
-        free_exported(exported)
-
-
-cdef void free_exported(Exported* exported) noexcept with gil:
-    drop_reference(exported.node)
-    drop_reference(exported.words)
-    PyMem_RawFree(exported)
-
-
 cdef void _release_stream(Stream* stream) noexcept nogil:
-    if stream != NULL and stream.release != NULL:
-        stream.release = NULL
-        drop_exported(<Exported*> stream.private_data)
+    cdef Exported* exported
+    if stream == NULL or stream.release == NULL:
+        return
+    stream.release = NULL
+    if is_finalizing():
+        return
+    with gil:
+        exported = <Exported*> stream.private_data
+        drop_reference(exported.node)
+        drop_reference(exported.words)
+        PyMem_RawFree(exported)
 
 
-cdef Exported* new_exported(object node) except NULL:
+cdef int fill_stream(Stream* stream, object node) except -1:
     cdef Exported* exported = <Exported*> PyMem_RawCalloc(1, sizeof(Exported))
     if exported == NULL:
         raise MemoryError
     Py_INCREF(node)
     exported.node = <PyObject*> node
-    return exported
-
-
-cdef int fill_stream(Stream* stream, object node) except -1:
-    stream.private_data = new_exported(node)
+    stream.private_data = exported
+    stream.release = _release_stream
     stream.get_schema = _stream_schema
     if Stream is ArrowArrayStream:
         stream.get_next = _stream_next
@@ -231,5 +223,4 @@ cdef int fill_stream(Stream* stream, object node) except -1:
         stream.get_next = _device_stream_next
         stream.device_type = exported_device_of_node(node).device_type
     stream.get_last_error = _stream_error
-    stream.release = _release_stream
     return 0
