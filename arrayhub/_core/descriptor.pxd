@@ -182,6 +182,7 @@ cdef void* c_api() noexcept
 cdef Descriptor bare_array()
 cdef int reserve_heap(Descriptor a, int nd) except -1
 cdef int seal_any(Descriptor a) except -1
+cdef int hold_object(Descriptor a, object held) noexcept
 cdef int set_dtype(Descriptor a, object dtype) except -1
 cdef MemoryBlock block_of(Descriptor a)
 cdef MemoryBlock block_of_reach(Descriptor a)

@@ -3,10 +3,12 @@
 cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 
 from arrayhub._core cimport layout
+from arrayhub._core.cpython.exceptions cimport drop_reference
 
 
 cdef extern from "Python.h":
@@ -179,6 +181,24 @@ cdef int _traverse_block(PyObject* self, Visit visit, void* context) noexcept:
 
 
 collect(<PyTypeObject*> MemoryBlock, _traverse_block)
+
+
+cdef void _drop_object(void* held) noexcept:
+    drop_reference(<PyObject*> held)
+
+
+cdef PyObject* _object_itself(void* held) noexcept:
+    return <PyObject*> held
+
+
+describe_release(_drop_object, b"Py_DECREF", _object_itself)
+
+
+cdef int hold_object(Descriptor a, object held) noexcept:
+    """Let a bare array keep `held` alive, in addition to its base. A pending exception survives the release of `held`."""
+    Py_INCREF(held)
+    hold_resource(a, EXTERNAL, <void*> <PyObject*> held, _drop_object)
+    return 0
 
 
 cdef void _free(void* allocation) noexcept:

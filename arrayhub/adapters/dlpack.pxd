@@ -5,7 +5,6 @@ cdef Descriptor parse(object obj, object stream)
 cpdef Descriptor peek(object capsule)
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer)
 cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1
-cdef int hold_object(Descriptor a, object held) noexcept
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer)
 cdef object emit(Descriptor a, object stream, object max_version, bint sole)
 cdef object emit_legacy(Descriptor a, bint allow_readonly)
@@ -17,4 +16,4 @@ cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1
 cdef object exchange_capsule()
 cdef int raise_pending(str function) except -1
 cdef object capsule_of(DLManagedTensorVersioned* managed)
-cdef int check_types(Descriptor a) except -1
+cdef int check_exportable(Descriptor a) except -1

@@ -8,7 +8,7 @@ import operator
 from cpython.exc cimport PyErr_Occurred
 from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from cpython.number cimport PyIndex_Check
+from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport (
     PyCapsule_CheckExact,
@@ -30,7 +30,6 @@ from arrayhub._core.descriptor cimport (
     CONSTRUCTED,
     COPIED,
     DLPACK,
-    EXTERNAL,
     OTHER_CONTEXT,
     PACKED,
     UNRESOLVED_ID,
@@ -377,24 +376,6 @@ cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1
     return describe(a, tensor, obj, 0)
 
 
-cdef void _drop_object(void* held) noexcept:
-    drop_reference(<PyObject*> held)
-
-
-cdef PyObject* _object_itself(void* held) noexcept:
-    return <PyObject*> held
-
-
-describe_release(_drop_object, b"Py_DECREF", _object_itself)
-
-
-cdef int hold_object(Descriptor a, object held) noexcept:
-    """Let a bare array keep `held` alive, in addition to its base."""
-    Py_INCREF(held)
-    hold_resource(a, EXTERNAL, <void*> <PyObject*> held, _drop_object)
-    return 0
-
-
 cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
     """Fill a bare array from a tensor that `a` or `producer` keeps alive.
 
@@ -557,7 +538,7 @@ cdef void _legacy_destructor(object capsule) noexcept:
         _delete_legacy(PyCapsule_GetPointer(capsule, LEGACY))
 
 
-cdef inline int check_exportable(Descriptor a) except -1:
+cdef int check_exportable(Descriptor a) except -1:
     """Raise BufferError if a DLTensor cannot represent the array. After this check, `point` cannot fail."""
     if a.strides_ == NULL or a.dl_dtype_.code == dtypes.NO_DLPACK:
         refuse_export(a)
@@ -584,11 +565,6 @@ cdef int refuse_negative_strides(Descriptor a) except -1:
                 " __dlpack__ or to the function for the library, such as arrayhub.as_torch(x, copy=True)"
             )
     return 0
-
-
-cdef int check_types(Descriptor a) except -1:
-    """Raise Refusal if DLPack cannot represent the array, for the modules of libraries."""
-    return check_exportable(a)
 
 
 cdef bint has_native_code(object dtype) except -1:
@@ -754,22 +730,16 @@ cdef int minor_known(object max_version) except -2:
     A consumer that supports a later major version receives the newest minor version of DLPack 1, and must check the version of
     the capsule.
     """
+    cdef int overflow = 0
+    cdef long long number
     if max_version is None:
         return NO_VERSION
-    if type(max_version) is tuple and len(<tuple> max_version) == 2 and type((<tuple> max_version)[0]) is int \
-            and type((<tuple> max_version)[1]) is int:
-        return minor_of((<tuple> max_version)[0], (<tuple> max_version)[1])
-    if not isinstance(max_version, tuple) or len(max_version) != 2 or not PyIndex_Check(max_version[0]) \
-            or not PyIndex_Check(max_version[1]):
+    if not isinstance(max_version, tuple) or len(<tuple> max_version) != 2 \
+            or not PyIndex_Check((<tuple> max_version)[0]) or not PyIndex_Check((<tuple> max_version)[1]):
         raise TypeError(
             f"DLPack: max_version is {show(max_version)}; accepted: None or a tuple of two integers such as {MAX_VERSION}"
         )
-    return minor_of(operator.index(max_version[0]), operator.index(max_version[1]))
-
-
-cdef int minor_of(object major, object minor) except -2:
-    cdef int overflow = 0
-    cdef long long number
+    major, minor = PyNumber_Index((<tuple> max_version)[0]), PyNumber_Index((<tuple> max_version)[1])
     if major != 1:
         return DLPACK_MINOR if major > 1 else NO_VERSION
     number = PyLong_AsLongLongAndOverflow(minor, &overflow)      # -1 after an overflow in either direction

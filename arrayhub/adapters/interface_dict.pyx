@@ -34,9 +34,7 @@ from arrayhub._core.descriptor cimport (
     ALIGNED,
     C_CONTIGUOUS,
     COPIED,
-    EXTERNAL,
     F_CONTIGUOUS,
-    IMMUTABLE,
     NOTSWAPPED,
     PACKED,
     UNRESOLVED_ID,
@@ -45,11 +43,12 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     DLDevice,
     MemoryBlock,
+    bare_array,
     block_of,
-    describe_release,
     digit,
     extent,
     get_dtype,
+    hold_object,
     host_readable,
     is_bool,
     is_digit,
@@ -59,7 +58,7 @@ from arrayhub._core.descriptor cimport (
     kDLCUDAManaged,
     kDLOneAPI,
     new_array,
-    new_block,
+    reserve,
     seal,
     set_dtype,
     set_type,
@@ -499,20 +498,16 @@ cdef int set_pointer(Descriptor a, object data) except -1:
         raise dict_error(a.protocol_, "data[0]", address, "an address from 0 to 2**63 - 1")
     a.data_ = <char*> address
     read_only = (<tuple> data)[1]
-    if read_only is False:
-        a.flags_ |= WRITEABLE
-    elif read_only is not True:
-        set_access(a, read_only)
-    return 0
-
-
-cdef int set_access(Descriptor a, object read_only) except -1:
-    """Read a read-only flag that is not a Python bool: NumPy's bool, or the integer of a C extension."""
-    if not isinstance(read_only, numpy.bool_) and (type(read_only) is not int or read_only not in (0, 1)):
+    if read_only is not False and read_only is not True and not is_access(read_only):
         raise dict_error(a.protocol_, "data[1]", read_only, "True (read-only) or False")
     if not read_only:
         a.flags_ |= WRITEABLE
     return 0
+
+
+cdef bint is_access(object read_only) except -1:
+    """Return whether a read-only flag that is not a Python bool is NumPy's bool, or 0 or 1 of a C extension."""
+    return isinstance(read_only, numpy.bool_) or (type(read_only) is int and read_only in (0, 1))
 
 
 cdef int check_version(object version, int protocol, const Dialect* dialect) except -1:
@@ -648,7 +643,7 @@ cdef Descriptor describe_host_entries(object obj, object interface, const Entrie
     offset = entry(entries, OFFSET)
     a.device_ = DLDevice(kDLCPU, 0)
     if not isinstance(data, tuple):
-        fill_from_buffer(a, obj if data is None else data, 0 if offset is None else offset)
+        fill_from_buffer(a, obj, data, 0 if offset is None else integer(offset, ARRAY_INTERFACE, "offset", -1))
         return a
     set_pointer(a, data)
     if offset is not None and integer(offset, ARRAY_INTERFACE, "offset", -1) != 0:
@@ -669,31 +664,31 @@ cdef object own_dtype(object obj):
     return dtype if dtypes.has_user_types(dtype) and dtypes.by_dtype(dtype) != NULL else None
 
 
-cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -1:
-    """Set the memory of `a` to the buffer of `exporter`. Element zero is `offset` bytes after the start of the buffer."""
-    cdef Py_ssize_t low, high
-    cdef Py_ssize_t start = integer(offset, ARRAY_INTERFACE, "offset", -1)
+cdef MemoryBlock fill_from_buffer(Descriptor a, object obj, object data, Py_ssize_t start):
+    """Set the memory of `a` to the buffer of `data`, or of `obj` if ``data`` is missing. Return the block of the buffer.
+
+    Element zero is `start` bytes after the start of the buffer.
+    """
+    cdef Py_ssize_t low = 0, high = 0
+    exporter = obj if data is None else data
     if not PyObject_CheckBuffer(exporter):
-        raise dict_error(ARRAY_INTERFACE, "data", exporter,
+        raise dict_error(a.protocol_, "data", data,
                          "a pair (address, read-only), an object that supports the buffer protocol, or None if the"
                          " producer itself supports it")
     cdef MemoryBlock block = buffer.hold(exporter, PyBUF_SIMPLE)
     cdef Py_buffer* view = <Py_buffer*> block.resource
-    if start < 0 or start > view.len:
-        raise dict_error(ARRAY_INTERFACE, "offset", start, f"0 to {view.len}, the size of the buffer in bytes")
+    cdef bint inside = 0 <= start <= view.len
+    if inside:
+        a.data_ = <char*> view.buf + start
+        seal(a)
+        extent(a, &low, &high)
+    if not inside or start + low < 0 or high > view.len - start:
+        raise dict_error(a.protocol_, "(shape, strides, offset)", (shape_tuple(a), stride_tuple(a), start),
+                         f"a view within the {view.len} bytes of the buffer")
     a.block_ = block
     a.base_ = exporter
-    a.data_ = <char*> view.buf + start
     a.flags_ |= buffer.access_of(buffer.first_exporter(exporter), view)
-    seal(a)
-    extent(a, &low, &high)
-    if start + low < 0 or high > view.len - start:
-        raise dict_error(
-            ARRAY_INTERFACE, "shape", shape_tuple(a),
-            f"a shape that needs at most the {view.len} bytes of the buffer, not {start + high}" if high > view.len - start
-            else f"a shape within the buffer; with these strides, the array starts {-low - start} bytes before the buffer",
-        )
-    return 0
+    return block
 
 
 # ------------------------------------------------------------------------------------------------- export of the dict
@@ -780,20 +775,21 @@ cdef Descriptor parse_struct(object obj, object stream):
     """
     if PyType_Check(obj):
         return None
-    cdef MemoryBlock block = capsule_of(obj)
-    if block is None:
+    cdef Descriptor a = holder_of_capsule(obj)
+    if a is None:
         return None
-    if not PyCapsule_CheckExact(<object> block.resource) or not PyCapsule_IsValid(<object> block.resource, NULL):
-        raise dict_error(ARRAY_STRUCT, "the attribute", <object> block.resource, "a capsule without a name")
+    if not PyCapsule_CheckExact(<object> a.resource) or not PyCapsule_IsValid(<object> a.resource, NULL):
+        raise dict_error(ARRAY_STRUCT, "the attribute", <object> a.resource, "a capsule without a name")
     cdef StructCopy copied
-    copy_struct(&copied, <ArrayStruct*> PyCapsule_GetPointer(<object> block.resource, NULL))
+    copy_struct(&copied, <ArrayStruct*> PyCapsule_GetPointer(<object> a.resource, NULL))
     cdef ArrayStruct* seen = &copied.fields
     descr = <object> seen.descr if seen.flags & STRUCT_HAS_DESCR and seen.descr != NULL else None
     if seen.typekind in (c"V", c"M", c"m") and descr is None or own_dtype(obj) is not None:
-        a = parse_array_interface(obj, stream)
-        if a is not None:
-            return a
-    return describe(obj, block, seen, descr)
+        by_dict = parse_array_interface(obj, stream)
+        if by_dict is not None:
+            return by_dict
+    describe(a, seen, descr)
+    return a
 
 
 cdef int copy_struct(StructCopy* target, const ArrayStruct* source) except -1:
@@ -822,39 +818,26 @@ cdef int check_struct(const ArrayStruct* seen) except -1:
     return 0
 
 
-cdef void _drop_capsule(void* capsule) noexcept:
-    drop_reference(<PyObject*> capsule)
+cdef Descriptor holder_of_capsule(object obj):
+    """Return a bare array that keeps `obj` and its capsule alive, because either may own the memory.
 
-
-cdef PyObject* _capsule_itself(void* capsule) noexcept:
-    return <PyObject*> capsule
-
-
-describe_release(_drop_capsule, b"Py_DECREF", _capsule_itself)
-
-
-cdef MemoryBlock capsule_of(object obj):
-    """Return a block that keeps `obj` and its capsule alive. Return None if `obj` does not have ``__array_struct__``.
-
-    The block keeps both alive, because either may own the memory. A pending exception survives the release of the capsule.
+    Return None if `obj` does not have ``__array_struct__``. No variable refers to the capsule, so that a pending exception
+    survives its release.
     """
     capsule = getattr(obj, "__array_struct__", None)
     if capsule is None:
         return None
-    cdef MemoryBlock block = new_block(EXTERNAL, obj, NULL, -1, DLDevice(kDLCPU, 0))
-    Py_INCREF(capsule)
-    block.resource = <void*> capsule
-    block.release = _drop_capsule
-    return block
+    cdef Descriptor a = bare_array()
+    a.base_ = obj
+    hold_object(a, capsule)
+    return a
 
 
-cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen, object descr):
-    """Return the array that a struct describes. `block` holds the struct, and `descr` describes the fields or is None."""
-    cdef Py_ssize_t low, high
-    cdef Descriptor a = new_array(seen.nd)
+cdef int describe(Descriptor a, const ArrayStruct* seen, object descr) except -1:
+    """Fill a bare array from a struct. `descr` describes the fields or is None."""
+    reserve(a, seen.nd)
     a.protocol_ = ARRAY_STRUCT
     a.device_ = DLDevice(kDLCPU, 0)
-    a.base_ = obj
     a.data_ = <char*> seen.data
     if seen.flags & STRUCT_WRITEABLE:
         a.flags_ |= WRITEABLE
@@ -862,12 +845,7 @@ cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen,
         memcpy(a.shape_, seen.shape, seen.nd * sizeof(Py_ssize_t))
     set_struct_type(a, seen, descr)
     set_struct_strides(a, seen)
-    seal(a)
-    extent(a, &low, &high)
-    block.address_ = a.data_ + low
-    block.nbytes_ = high - low
-    a.block_ = block
-    return a
+    return seal(a)
 
 
 cdef int set_struct_strides(Descriptor a, const ArrayStruct* seen) except -1:
@@ -1102,8 +1080,9 @@ cdef Descriptor describe_sycl_entries(object obj, object interface, const Entrie
     if a.dl_dtype_.code == dtypes.NO_DLPACK:     # a type string can name types that SYCL lacks, such as f16
         raise dict_error(SYCL_DICT, "typestr", entry(entries, TYPESTR),
                          "a bool, integer, floating-point or complex type of SYCL in native byte order, such as '|f8'")
-    if data is None:
-        return on_buffer(a, obj, entries, distance)
+    if data is None:      # the specification then requires the buffer of the object
+        set_usm_of_buffer(a, fill_from_buffer(a, obj, None, distance), entry(entries, SYCLOBJ))
+        return a
     set_pointer(a, tuple(data) if type(data) is list else data)     # oneDAL's tables use a list
     if a.data_ != NULL:
         if layout.checked_add(<Py_ssize_t> a.data_, distance, &distance):
@@ -1154,39 +1133,19 @@ cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except 
     return usm_type
 
 
-cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_ssize_t distance):
-    """Return an array backed by the buffer of `obj`, as the specification requires when ``data`` is missing.
+cdef int set_usm_of_buffer(Descriptor a, MemoryBlock block, object syclobj) except -1:
+    """Set the device of an array on a buffer.
 
     The memory is host-readable USM if the buffer is USM of the context of ``syclobj``, else ordinary host memory.
     """
-    cdef Py_ssize_t low, high, start, end
-    cdef Descriptor exported = buffer.parse(obj, None)
-    if exported is None or not exported.flags_ & C_CONTIGUOUS:
-        raise dict_error(SYCL_DICT, "data", None, "a pair (address, read-only), or an object with a contiguous buffer")
-    cdef MemoryBlock block = block_of(exported)
-    a.data_ = exported.data_
-    seal(a)
-    extent(a, &low, &high)
-    if layout.checked_add(distance, low, &start) or start < 0 \
-            or layout.checked_add(distance, high, &end) or end > block.nbytes_:
-        raise dict_error(SYCL_DICT, "(shape, strides, offset)", (a.shape, a.byte_strides, distance),
-                         f"a view within the {block.nbytes_} bytes of the buffer")
-    a.data_ += distance
-    a.flags_ |= exported.flags_ & (WRITEABLE | IMMUTABLE)
-    seal(a)
-    cdef int usm_type = 0
-    syclobj = entry(entries, SYCLOBJ)
     if syclobj is not None and block.nbytes_ > 0:
         queue = sycl.queue_from(syclobj, block.address_)
-        usm_type = sycl.usm_type_of(block.address_, queue)
-    if usm_type != 0:
+        a.usm_type_ = sycl.usm_type_of(block.address_, queue)
+    if a.usm_type_ != 0:
         a.producer_ = queue
         block.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
     a.device_ = block.device_
-    a.usm_type_ = usm_type
-    a.block_ = block
-    a.base_ = obj
-    return a
+    return 0
 
 
 cdef object emit_sycl_usm(Descriptor a):

@@ -247,7 +247,7 @@ def has_x64():
 cdef int check_elements(Descriptor a) except -1:
     """Raise Refusal for an element type that jax does not have, or would narrow."""
     dtype = get_dtype(a)      # TypeError for a type that NumPy and jax do not have
-    dlpack.check_types(a)
+    dlpack.check_exportable(a)
     name = _name_of_dtype(dtype)
     if name in NARROWED and not has_x64():
         raise Refusal("jax", f"{dtype} requires jax_enable_x64; without it the values would be narrowed to {NARROWED[name]}",

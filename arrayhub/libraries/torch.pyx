@@ -11,7 +11,7 @@ from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, intptr_t
 
-from arrayhub._core.descriptor cimport Descriptor, bare_array, kDLCPU, kDLCUDA
+from arrayhub._core.descriptor cimport Descriptor, bare_array, hold_object, kDLCPU, kDLCUDA
 from arrayhub._core.dtypes cimport bits_of, by_typestr
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub._core.cpython.exceptions cimport raise_on, take
@@ -129,7 +129,7 @@ cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api
         return None
     if tensor.data == NULL and obj.numel() != 0:      # torch has freed the memory
         return None
-    dlpack.hold_object(a, storage)
+    hold_object(a, storage)
     dlpack.describe_borrowed(a, obj, &tensor)
     if tensor.dtype.code == kDLComplex and _is_conj(obj) is not False:
         return None

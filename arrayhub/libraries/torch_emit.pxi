@@ -106,7 +106,7 @@ cdef frozenset _ELEMENTS = frozenset((
 
 
 cdef int check_elements(Descriptor a) except -1:
-    dlpack.check_types(a)
+    dlpack.check_exportable(a)
     name = name_of_elements(a)
     if name not in _ELEMENTS:
         raise Refusal("torch", f"elements of type {name} are not supported")
