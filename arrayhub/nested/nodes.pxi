@@ -31,6 +31,7 @@ from arrayhub._core.tree cimport (
     VIEWS,
     WIDTH,
     Tree,
+    arrays_in,
     check_again,
     count_nulls,
     flat,
@@ -41,7 +42,6 @@ from arrayhub._core.tree cimport (
     new_tree,
     part_of,
     same_node,
-    visit_arrays,
     wait_for,
 )
 from arrayhub.adapters cimport arrow
@@ -359,15 +359,7 @@ def extend_array(Descriptor a, Py_ssize_t length):
 
 def is_on_host(node):
     """Return whether the host can read every array of a node."""
-    cdef bint readable = True
-    visit_arrays(checked_node(node), check_readable, &readable)
-    return readable
-
-
-cdef int check_readable(Descriptor a, void* readable) except -1:
-    if not host_readable(a):
-        (<bint*> readable)[0] = False
-    return 0
+    return all([host_readable(<Descriptor> array) for array in arrays_in(checked_node(node))])
 
 
 def from_arrow(obj):

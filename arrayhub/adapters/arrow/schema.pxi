@@ -30,9 +30,9 @@ from arrayhub._core.tree cimport (
     NUMBERS,
     WIDTH,
     Tree,
+    arrays_in,
     flat,
     has,
-    visit_arrays,
 )
 
 from arrayhub._core.errors import PACKED_ELEMENTS, Refusal, reason_of
@@ -196,7 +196,8 @@ cdef object exportable(object node, int form):
     cdef Descriptor a
     if isinstance(node, Tree):
         node = with_tensors(node, None)
-        visit_arrays(node, refuse_gaps, NULL)
+        for array in arrays_in(node):
+            refuse_gaps(<Descriptor> array)
         check_chunks(<Tree> node)
         return node
     a = <Descriptor> node
@@ -282,7 +283,7 @@ cdef dict tensor_facts(ArrowSchema* schema):
     return {key: value for key, value in fields.items() if value is not None}
 
 
-cdef int refuse_gaps(Descriptor a, void* argument) except -1:
+cdef int refuse_gaps(Descriptor a) except -1:
     """Raise BufferError if Arrow cannot represent the layout of an array of a node. See `sharing_obstacle` for booleans.
 
     Packed (sub-byte) elements of DLPack are not exported to Arrow.
