@@ -108,14 +108,6 @@ cdef extern from *:
     void gc_track "PyObject_GC_Track"(PyObject* o) noexcept
 
 
-cdef inline Py_buffer* new_view() except NULL:
-    """Allocate a Py_buffer."""
-    cdef Py_buffer* view = allocate_view(sizeof(Py_buffer))
-    if view == NULL:
-        raise MemoryError
-    return view
-
-
 cdef void _release_held(void* held) noexcept:
     aside = put_aside()
     if is_untracked_view(<PyObject*> (<Py_buffer*> held).obj):
@@ -188,23 +180,23 @@ cdef Descriptor parse_bytes(object obj, object stream):
 
 
 cdef inline Py_buffer* get_view(object exporter, int request) except NULL:
-    """Request a buffer of `exporter`, which `_release_held` releases. Errors of the exporter propagate."""
-    cdef Py_buffer* view = new_view()
+    """Request a buffer of `exporter`, which `_release_held` releases. Errors of the exporter propagate.
+
+    The buffer of a memoryview is requested through a new, untracked memoryview; see `is_untracked_view`.
+    """
+    cdef Py_buffer* view = allocate_view(sizeof(Py_buffer))
+    cdef PyObject* untracked
+    cdef bint failed
+    if view == NULL:
+        raise MemoryError
     if type(exporter) is memoryview:
-        return get_shared_view(exporter, view, request)
-    if get_buffer(exporter, view, request) != 0:
-        free_view(view)
-        refuse(exporter)
-    return view
-
-
-cdef Py_buffer* get_shared_view(object exporter, Py_buffer* view, int request) except NULL:
-    """Request the buffer of a memoryview through a new, untracked memoryview; see `is_untracked_view`."""
-    cdef PyObject* untracked = memoryview_of(exporter)
-    cdef int failed = untracked == NULL or get_buffer(<object> untracked, view, request) != 0
-    if not failed:
-        gc_untrack(untracked)
-    Py_XDECREF(untracked)
+        untracked = memoryview_of(exporter)
+        failed = untracked == NULL or get_buffer(<object> untracked, view, request) != 0
+        if not failed:
+            gc_untrack(untracked)
+        Py_XDECREF(untracked)
+    else:
+        failed = get_buffer(exporter, view, request) != 0
     if failed:
         free_view(view)
         refuse(exporter)
