@@ -1,10 +1,12 @@
+from libc.stdint cimport uint64_t
+
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.adapters.dlpack_abi cimport DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
 
 cdef Descriptor parse(object obj, object stream)
 cpdef Descriptor peek(object capsule)
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer)
-cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1
+cdef int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer)
 cdef object emit(Descriptor a, object stream, object max_version, bint sole)
 cdef object emit_legacy(Descriptor a, bint allow_readonly)

@@ -311,23 +311,16 @@ cpdef Descriptor peek(object capsule):
     The array is valid only while the capsule owns the tensor, that is, until a consumer renames the capsule.
     """
     cdef DLManagedTensorVersioned* versioned
-    cdef DLTensor* tensor
-    cdef uint64_t flags = DL_READ_ONLY       # legacy capsules do not have flags
     cdef Descriptor a = bare_array()         # first, because the allocation may run the garbage collector
     if PyCapsule_IsValid(capsule, VERSIONED):
         versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, VERSIONED)
         check_version(versioned)
-        tensor = &versioned.dl_tensor
-        flags = versioned.flags
-    elif PyCapsule_IsValid(capsule, LEGACY):
-        tensor = &(<DLManagedTensor*> PyCapsule_GetPointer(capsule, LEGACY)).dl_tensor
+        describe(a, &versioned.dl_tensor, None, versioned.flags)
+    elif PyCapsule_IsValid(capsule, LEGACY):      # legacy capsules do not have flags
+        describe(a, &(<DLManagedTensor*> PyCapsule_GetPointer(capsule, LEGACY)).dl_tensor, None, DL_READ_ONLY)
     else:
         raise capsule_error(capsule)
-    fill(a, tensor, flags)
     a.base_ = capsule
-    if not flags & DL_READ_ONLY:
-        a.flags_ |= WRITEABLE
-    adopt(a)
     return a
 
 
@@ -368,19 +361,12 @@ cdef inline int describe_versioned(Descriptor a, object producer) except -1:
     return describe(a, &managed.dl_tensor, producer, managed.flags)
 
 
-cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1:
-    """Fill a bare array from a borrowed tensor, which is valid only during the call. `a` already keeps the memory alive.
-
-    A borrowed tensor does not have flags, so it is neither read-only nor padded.
-    """
-    return describe(a, tensor, obj, 0)
-
-
-cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
+cdef int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
     """Fill a bare array from a tensor that `a` or `producer` keeps alive.
 
-    Without a producer, the array's base is its memory block, which owns the tensor. DLPack's flag IS_COPIED is imported as the
-    flag COPIED. `emit` exports IS_COPIED only if the consumer becomes the only owner.
+    Without a producer, the array's base is its memory block, which owns the tensor. `flags` is 0 for a borrowed tensor, which
+    is neither read-only nor padded, and is valid only during the call. DLPack's flag IS_COPIED is imported as the flag COPIED.
+    `emit` exports IS_COPIED only if the consumer becomes the only owner.
     """
     fill(a, tensor, flags)
     a.base_ = producer
@@ -395,14 +381,17 @@ cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64
 
 cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     """Set layout, type and device from a tensor, which may be managed, legacy or borrowed."""
-    if not plain_head(tensor):
-        check_head(tensor)
+    cdef const dtypes.ElementType* row
+    check_head(tensor)
     reserve(a, tensor.ndim)
     a.protocol_ = DLPACK_PROTOCOL
     a.device_ = tensor.device
     if a.device_.device_type == kDLOneAPI:
         a.usm_type_ = USM_DEVICE      # DLPack lacks the USM type; assume the most restricted type until the runtime sets it
-    fill_type(a, tensor)
+    row = dtypes.by_dlpack(tensor.dtype)
+    if row == NULL:
+        raise type_error(tensor.dtype)
+    set_type(a, row)
     if tensor.ndim > 0:
         memcpy(a.shape_, tensor.shape, tensor.ndim * sizeof(Py_ssize_t))
     fill_pointer(a, tensor)
@@ -414,13 +403,7 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     return seal(a)
 
 
-cdef inline bint plain_head(DLTensor* tensor) noexcept:
-    """Return True if a quick test shows that a tensor passes `check_head`. Return False if `check_head` must be called."""
-    return (0 <= tensor.ndim <= layout.MAX_NDIM and tensor.shape != NULL and tensor.device.device_id >= 0
-            and (tensor.device.device_type == kDLCPU or tensor.device.device_type == kDLCUDA))
-
-
-cdef int check_head(DLTensor* tensor) except -1:
+cdef inline int check_head(DLTensor* tensor) except -1:
     """Validate `ndim`, `shape` and `device`, before memory for shape and strides is allocated."""
     cdef int kind = tensor.device.device_type
     if tensor.ndim < 0 or tensor.ndim > layout.MAX_NDIM:
@@ -429,6 +412,8 @@ cdef int check_head(DLTensor* tensor) except -1:
         raise interface_error("DLPack", "shape", None, f"a pointer to {tensor.ndim} lengths")
     if tensor.device.device_id < 0:
         raise interface_error("DLPack", "device_id", tensor.device.device_id, "an ordinal of zero or more")
+    if kind == kDLCPU or kind == kDLCUDA:
+        return 0
     if kind not in TYPE_NAMES:
         raise interface_error("DLPack", "device_type", kind, f"one of {sorted(TYPE_NAMES)}")
     if kind in HANDLES:
@@ -450,13 +435,6 @@ cdef inline int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
         raise interface_error("DLPack", "byte_offset", tensor.byte_offset, "an offset within the address space")
     a.data_ = <char*> address
     return 0
-
-
-cdef inline int fill_type(Descriptor a, DLTensor* tensor) except -1:
-    cdef const dtypes.ElementType* row = dtypes.by_dlpack(tensor.dtype)
-    if row == NULL:
-        raise type_error(tensor.dtype)
-    return set_type(a, row)
 
 
 cdef object type_error(dtypes.DLDataType given):

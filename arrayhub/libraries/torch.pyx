@@ -130,7 +130,7 @@ cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api
     if tensor.data == NULL and obj.numel() != 0:      # torch has freed the memory
         return None
     hold_object(a, storage)
-    dlpack.describe_borrowed(a, obj, &tensor)
+    dlpack.describe(a, &tensor, obj, 0)
     if tensor.dtype.code == kDLComplex and _is_conj(obj) is not False:
         return None
     if tensor.dtype.bits == 8 and tensor.dtype.code in (kDLInt, kDLUInt):
