@@ -6,8 +6,7 @@ their own folder in this way, because those modules import the class.
 """
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 # The name that lower layers use, and the module.
 UPWARD = {
@@ -25,18 +24,12 @@ UPWARD = {
 class Hooks:
     """Module-like object whose attributes are the modules in `UPWARD`, each imported on first use."""
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
-
-    else:
-
-        def __getattr__(self, name: str) -> ModuleType:
-            if name not in UPWARD:
-                raise AttributeError(f"hooks.{name} does not exist; accepted: the names in arrayhub._core.hooks.UPWARD")
-            module = import_module(UPWARD[name])
-            setattr(self, name, module)
-            return module
+    def __getattr__(self, name: str) -> Any:
+        if name not in UPWARD:
+            raise AttributeError(f"hooks.{name} does not exist; accepted: the names in arrayhub._core.hooks.UPWARD")
+        module = import_module(UPWARD[name])
+        setattr(self, name, module)
+        return module
 
 
 hooks = Hooks()

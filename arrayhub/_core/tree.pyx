@@ -350,6 +350,8 @@ cdef int check_tree(Tree t) except -1:
         return 0
     if t.checked:
         return 0
+    for array in arrays_to_check(t):
+        wait_for(<Descriptor> array, "buffers")
     if has(t, ENDS):
         check_offsets(t)
     elif has(t, VIEWS):
@@ -357,9 +359,12 @@ cdef int check_tree(Tree t) except -1:
     elif has(t, INDICES):
         check_indices(t)
     elif has(t, FOREIGN):
-        check_opaque(t)
-    if t.validity is not None:
-        wait_for(t.validity, "validity")
+        if t.meaning.startswith("+v"):
+            check_list_views(t)
+        elif t.meaning.startswith("+u"):
+            check_types(t)
+        elif t.meaning == "+r":
+            check_runs(t)
     t.checked = True
     return 0
 
@@ -423,7 +428,6 @@ cdef object false_field_error(Tree t, str field, object value, str accepted):
 
 cdef int check_offsets(Tree t) except -1:
     cdef Py_ssize_t k, last, first, size = t.offsets.itemsize_, end = length_of(t.content)
-    wait_for(t.offsets, "offsets")
     if t.offsets.shape_[0] == 0:      # the offsets of a node without elements may be empty
         return 0
     cdef const char* data = t.offsets.data_
@@ -450,9 +454,6 @@ cdef int check_views(Tree t) except -1:
     cdef Descriptor buffer
     cdef int32_t view[4]
     cdef Py_ssize_t k
-    wait_for(views, "views")
-    if t.validity is not None:
-        wait_for(t.validity, "validity")
     for k in range(t.length):
         memcpy(view, views.data_ + VIEW_BYTES * k, VIEW_BYTES)
         if 0 <= view[0] <= INLINE_VIEW or is_missing(t, k):
@@ -465,16 +466,11 @@ cdef int check_views(Tree t) except -1:
         if view[3] < 0 or <Py_ssize_t> view[3] + view[0] > buffer.shape_[0]:
             raise false_field_error(t, f"views[{k}] (offset, length)", (view[3], view[0]),
                                     f"a range within the {buffer.shape_[0]} bytes of buffer {view[2]}")
-    for buffer in t.parts:
-        wait_for(buffer, "characters")
     return 0
 
 
 cdef int check_indices(Tree t) except -1:
     cdef Py_ssize_t k, index, end = length_of(t.content)
-    wait_for(t.indices, "indices")
-    if t.validity is not None:
-        wait_for(t.validity, "validity")
     if arrayhub_all_below(t.indices.data_, t.length, t.indices.itemsize_, t.indices.dl_dtype_.code == 0, end):
         return 0
     for k in range(t.length):      # the index of a missing element may have any value
@@ -484,20 +480,8 @@ cdef int check_indices(Tree t) except -1:
     return 0
 
 
-cdef int check_opaque(Tree t) except -1:
-    """Validate the offsets and sizes of list views, the type codes and offsets of unions, and run ends."""
-    for buffer in t.buffers:
-        wait_for(<Descriptor> buffer, "buffers")
-    if t.meaning.startswith("+v"):
-        check_list_views(t)
-    elif t.meaning.startswith("+u"):
-        check_types(t)
-    elif t.meaning == "+r":
-        check_runs(t)
-    return 0
-
-
 cdef int check_list_views(Tree t) except -1:
+    """Validate the offsets and sizes of list views."""
     cdef Py_ssize_t k, start, size, end = length_of(t.parts[0])
     cdef Descriptor starts, sizes
     starts, sizes = t.buffers
@@ -549,7 +533,6 @@ cdef int check_runs(Tree t) except -1:
     """Validate that each run has a value, that run ends increase, and that the last run reaches the last element."""
     cdef Descriptor ends = <Descriptor> t.parts[0]
     cdef Py_ssize_t k, end, last = 0, runs = ends.shape_[0]
-    wait_for(ends, "run_ends")
     if length_of(t.parts[1]) < runs:
         raise false_field_error(t, "values", f"{length_of(t.parts[1])} elements", f"{runs} or more, one for each run")
     for k in range(runs):

@@ -23,7 +23,8 @@ def parse(obj, array):
     """
     dims = _dims_of(obj, array.ndim)
     origin = _origin_of(obj, array.ndim)
-    if origin is not None and dims is not None and not _is_next_field(obj):
+    # Fields of gt4py.next have an attribute `ndarray`, and an origin in index order.
+    if origin is not None and dims is not None and _attribute(obj, "ndarray") is None:
         origin = _from_stencil_order(origin, dims)
     return array if dims is None and origin is None else relabel(array, dims, origin)
 
@@ -196,8 +197,3 @@ def _rank(name: str) -> tuple[int, int]:
 def _from_stencil_order(origin: Sequence[int], dims: Sequence[str]) -> tuple[int, ...]:
     by_axis = dict(zip(stencil_order(dims), origin, strict=True))
     return tuple(by_axis[axis] for axis in range(len(dims)))
-
-
-def _is_next_field(obj: Any) -> bool:
-    """Return whether `obj` is a field of gt4py.next, whose origin is in index order."""
-    return _attribute(obj, "ndarray") is not None
