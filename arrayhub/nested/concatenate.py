@@ -96,12 +96,8 @@ def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
 def _regular(node: NestedArray) -> NestedArray:
     length, width, *rest = node.content.shape
     rows = array_like(np.reshape(as_numpy(node.content), (length * width, *rest)), node.content)
-    facts = field_facts(node)
-    items = facts.pop("child_fields") or ()
-    if items[1:]:
-        rows = make("flat", length * width, content=rows, child_fields=items[1:])
     return make("regular", length, width=width, content=rows, validity=node.validity, bit=node.validity_offset,
-                child_fields=items[:1] or None, **facts)  # fmt: skip
+                **field_facts(node))  # fmt: skip
 
 
 def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:

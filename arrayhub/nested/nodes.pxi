@@ -283,11 +283,9 @@ cdef Descriptor never_written(Descriptor a):
 def unwrap_flat(Tree t not None):
     """Return the array of a flat node without a validity bitmap. Return other nodes unchanged.
 
-    Nodes with a logical type, an extension type, or names and metadata for the items of rows are also returned
-    unchanged, because an array cannot store these.
+    Nodes with a logical type or an extension type are also returned unchanged, because an array cannot store these.
     """
-    if not has(t, NUMBERS) or t.validity is not None or t.meaning is not None or t.child_fields is not None \
-            or arrow_extension_of(t) is not None:
+    if not has(t, NUMBERS) or t.validity is not None or t.meaning is not None or arrow_extension_of(t) is not None:
         return t
     return t.content
 

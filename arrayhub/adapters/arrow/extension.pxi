@@ -23,11 +23,11 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.tree cimport (
     CHUNKS,
     FIELDS,
-    FLAT,
     FOREIGN,
     INDICES,
     LISTS,
     NUMBERS,
+    REGULAR,
     WIDTH,
     Tree,
     bit_at,
@@ -120,8 +120,9 @@ cdef object extended(object node, ArrowSchema* schema, Descriptor validity, Py_s
     cdef dict pairs = pairs_of(schema)
     name = pairs.get(b"ARROW:extension:name")
     if name == b"arrow.fixed_shape_tensor" and isinstance(node, Tree):
-        if is_dense(<Tree> node):
-            node = (<Tree> node).content
+        dense = dense_content(node)
+        if dense is not None:
+            node = dense
         elif is_dense_where_valid(<Tree> node, validity, bit):
             node = reshape((<Tree> (<Tree> node).content).content, ((<Tree> node).length, (<Tree> node).width))
     if isinstance(node, Tree) or name is None:
@@ -134,9 +135,34 @@ cdef object extended(object node, ArrowSchema* schema, Descriptor validity, Py_s
     return node
 
 
-cdef bint is_dense(Tree t) noexcept:
-    """Return whether a node is a dense array, with or without an extension type."""
-    return has(t, NUMBERS) and t.validity is None and t.meaning is None
+cdef Tree new_rows(object content, Py_ssize_t length, Py_ssize_t width):
+    """Return a node of `length` fixed-size lists of the elements of `content`."""
+    cdef Tree rows = new_tree(REGULAR, length)
+    rows.width = width
+    rows.content = content
+    return rows
+
+
+cdef Descriptor dense_content(object node):
+    """Return the numbers of a node as an array, or None if they do not form a dense array.
+
+    An extension type of the node, and the names and metadata of list items, are not part of the array.
+    """
+    cdef Tree t
+    cdef Descriptor items
+    if not isinstance(node, Tree):
+        return <Descriptor> node
+    t = <Tree> node
+    if t.validity is not None or t.meaning is not None:
+        return None
+    if has(t, NUMBERS):
+        return <Descriptor> t.content
+    if not has(t, WIDTH) or (isinstance(t.content, Tree) and (<Tree> t.content).field is not None):
+        return None
+    items = dense_content(t.content)
+    if items is None or items.nd_ == layout.MAX_NDIM or not items.flags_ & C_CONTIGUOUS:
+        return None
+    return reshape(items, (t.length, t.width) + shape_tuple(items)[1:])
 
 
 cdef bint is_dense_where_valid(Tree rows, Descriptor validity, Py_ssize_t bit):
@@ -193,8 +219,7 @@ cdef Tree tensor_storage(Tree t):
         raise Refusal("Arrow", "the rows of the tensor are not compact; call arrayhub.asnested(x, copy=True)")
     for axis in order:
         run *= a.shape_[axis]
-    cdef Tree rows = new_tree(FLAT, t.length)
-    rows.content = reshape(transpose(a, [0, *order]), (t.length, run))
+    cdef Tree rows = new_rows(reshape(transpose(a, [0, *order]), (size_of(a),)), t.length, run)
     rows.validity, rows.bit, rows.nulls = t.validity, t.bit, t.nulls
     rows.name = t.name
     if a.dl_dtype_.code == BOOL_CODE:      # booleans of one byte; bit-packed booleans are nodes of another kind
@@ -229,7 +254,7 @@ cdef object with_tensors(object node, tuple field):
     if has(t, NUMBERS):
         if is_tensor(field[2] if field is not None else None if t.field is None else t.field[1]):
             return tensor_storage(t if field is None else with_facts(t, field))
-        return with_tensor_items(t)
+        return t
     cdef bint has_content = has(t, LISTS | INDICES)
     if not has_content and not has(t, FIELDS | FOREIGN | CHUNKS):
         return t
@@ -262,25 +287,6 @@ cdef Tree with_facts(object node, tuple field):
     """Return a node with the numbers of `node`, and with the flags and metadata of `field`."""
     cdef Tree t = same_node(<Tree> node) if isinstance(node, Tree) else flat(node)
     t.field = (field[1], field[2])
-    return t
-
-
-cdef Tree with_tensor_items(Tree t):
-    """If the items of a C-contiguous array of numbers are tensors, merge the dimensions of each tensor into one.
-
-    Return other arrays unchanged.
-    """
-    cdef Descriptor a = <Descriptor> t.content
-    cdef Py_ssize_t k, items = 0 if t.child_fields is None else min(len(t.child_fields), a.nd_ - 1)
-    cdef Tree rows
-    for k in range(items):
-        if t.child_fields[k] is not None and is_tensor(t.child_fields[k][2]) and a.flags_ & C_CONTIGUOUS:
-            rows = same_node(t)
-            rows.content = reshape(a, (*shape_tuple(a)[: k + 2], layout.count(a.nd_ - k - 2, a.shape_ + k + 2)))
-            rows.child_fields = t.child_fields[: k + 1]
-            if a.dl_dtype_.code == BOOL_CODE:
-                rows.child_fields += ((None, ARROW_FLAG_NULLABLE, _BOOL8),)
-            return rows
     return t
 
 

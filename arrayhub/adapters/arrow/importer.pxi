@@ -80,11 +80,10 @@ cdef Descriptor single(list chunks, object obj):
 
 cdef Descriptor dense(object node, object obj):
     """Return a node as a dense array, or raise BufferError, whose message names the call to make instead."""
-    if not isinstance(node, Tree):
-        return <Descriptor> node
-    if is_dense(<Tree> node):
-        return <Descriptor> (<Tree> node).content
-    raise not_dense(obj, refusal_of(<Tree> node))
+    array = dense_content(node)
+    if array is None:
+        raise not_dense(obj, refusal_of(<Tree> node))
+    return array
 
 
 cdef object not_dense(object obj, str reason):

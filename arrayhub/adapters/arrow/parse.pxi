@@ -8,7 +8,6 @@ from libc.string cimport strlen
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
-    C_CONTIGUOUS,
     EXACT_TIMES,
     IMMUTABLE,
     USM_DEVICE,
@@ -21,7 +20,6 @@ from arrayhub._core.descriptor cimport (
     seal,
     set_dtype,
     set_type,
-    shape_tuple,
 )
 from arrayhub._core.runtime cimport adopt, host_ready
 from arrayhub._core.tree cimport (
@@ -34,7 +32,6 @@ from arrayhub._core.tree cimport (
     NODE_KINDS,
     NUMBERS,
     OPAQUE,
-    REGULAR,
     UNCOUNTED,
     VIEW_BYTES,
     VIEWS,
@@ -153,7 +150,7 @@ cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_s
     if has(t, NUMBERS | WIDTH) and validity.device_.device_type == kDLCPU and count_nulls(t) == 0:
         t.validity = None
         t.bit = 0
-        return t.content if has(t, NUMBERS) and t.meaning is None and t.child_fields is None else t
+        return t.content if has(t, NUMBERS) and t.meaning is None else t
     return t
 
 
@@ -337,29 +334,12 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
 cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length):
     cdef Py_ssize_t width = number_after(schema, schema.format + 3)
     cdef Py_ssize_t start, inner
-    cdef Tree t
     if layout.checked_mul(first, width, &start) or layout.checked_mul(length, width, &inner):
         raise array_error(schema, "length", array.length, "fewer than 2**63 elements in total")
-    node = build(owner, schema.children[0], array.children[0], start, inner)
-    cdef tuple item = fields_of(schema, b"item"), below = None
-    rows = node
-    # `build` creates a Tree for a dense array only if the Tree must store `child_fields`.
-    if isinstance(node, Tree) and is_dense(<Tree> node) and (<Tree> node).field is None:
-        below = (<Tree> node).child_fields
-        rows = (<Tree> node).content
-    if not isinstance(rows, Tree):
-        if (<Descriptor> rows).nd_ < layout.MAX_NDIM and (<Descriptor> rows).flags_ & C_CONTIGUOUS:
-            dense = reshape(<Descriptor> rows, (length, width) + shape_tuple(<Descriptor> rows)[1:])
-            if item is None and below is None:
-                return dense
-            t = flat(dense)
-            t.child_fields = (item or (None,)) + (below or (None,) * ((<Descriptor> dense).nd_ - 2))
-            return t
-    t = new_tree(REGULAR, length)
-    t.width = width
-    t.content = node
-    t.child_fields = item
-    return t
+    cdef Tree t = new_rows(build(owner, schema.children[0], array.children[0], start, inner), length, width)
+    t.child_fields = fields_of(schema, b"item")
+    dense = None if t.child_fields is not None or isinstance(t.content, Tree) else dense_content(t)
+    return t if dense is None else dense
 
 
 cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,

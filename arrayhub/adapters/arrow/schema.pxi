@@ -31,7 +31,6 @@ from arrayhub._core.tree cimport (
     WIDTH,
     Tree,
     arrays_in,
-    flat,
     has,
 )
 
@@ -155,17 +154,13 @@ cdef bint has_bytes(object node, tuple field):
 
     `field` is None, or contains the name, flags and metadata that the parent stores for the node.
     """
-    cdef Descriptor a
-    cdef Tree t = None
+    cdef Tree t
     if isinstance(node, Tree):
         t = <Tree> node
         field = t.field if field is None else field
         node = t.content if has(t, NUMBERS) else None
     if not isinstance(node, Descriptor) or (<Descriptor> node).dl_dtype_.code != BOOL_CODE:
         return False
-    a = <Descriptor> node
-    if a.nd_ > 1:
-        field = None if t is None else child_field(t, a.nd_ - 2)
     return field is not None and name_in(field[len(field) - 1]) == b"arrow.bool8"
 
 
@@ -212,6 +207,8 @@ cdef object exportable(object node, int form):
 cdef object with_extensions(Descriptor a, int form):
     """Return a node that stores a compact array as the extension types in `form`, or the array if they do not apply."""
     cdef Tree t
+    cdef int axis
+    cdef tuple item = (None, ARROW_FLAG_NULLABLE, _BOOL8)
     cdef bint as_bytes = form & BOOL8 and a.dl_dtype_.code == BOOL_CODE
     if form & TENSOR and a.nd_ > 1:
         t = tensor_storage(with_facts(a, (None, ARROW_FLAG_NULLABLE, tensor_metadata(a, memory_order(a)))))
@@ -219,12 +216,14 @@ cdef object with_extensions(Descriptor a, int form):
         return t
     if not as_bytes:
         return a
-    t = flat(a)
     if a.nd_ == 1:
-        t.field = (ARROW_FLAG_NULLABLE, _BOOL8)
-    else:
-        t.child_fields = (None,) * (a.nd_ - 2) + ((None, ARROW_FLAG_NULLABLE, _BOOL8),)
-    return t
+        return with_facts(a, item)
+    rows = reshape(a, (size_of(a),))
+    for axis in range(a.nd_ - 1, 0, -1):
+        t = new_rows(rows, layout.count(axis, a.shape_), a.shape_[axis])
+        t.child_fields = (item,) if axis == a.nd_ - 1 else None
+        rows = t
+    return rows
 
 
 def check_node(Tree node not None, bint copied):
@@ -380,9 +379,9 @@ cdef int fill_schema(ArrowSchema* out, object node, bytes name, tuple field=None
     as_bytes = has_bytes(node, field)
     field = complete_field(field, name)
     if not isinstance(node, Tree):
-        return fill_dense_schema(out, <Descriptor> node, None, field, None, as_bytes)
+        return fill_dense_schema(out, <Descriptor> node, None, field, as_bytes)
     if has(t, NUMBERS):
-        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, field, t.child_fields, as_bytes)
+        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, field, as_bytes)
     if has(t, INDICES):
         new_schema(out, letter_of(t.indices), field, 0, True)
         if t.meaning is not None:
@@ -408,16 +407,13 @@ cdef bytes format_of(Tree t):
     return format_of_kind(t.kind, 0 if t.offsets is None else t.offsets.itemsize_).text
 
 
-cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, tuple field, tuple items, bint as_bytes) except -1:
-    """Fill in the schema of numbers.
-
-    For each dimension after the first, `items` contains the name, flags and metadata of the list items in this dimension.
-    """
+cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, tuple field, bint as_bytes) except -1:
+    """Fill in the schema of numbers: fixed-size lists for each dimension after the first."""
     cdef int axis
     for axis in range(1, a.nd_):
         new_schema(out, b"+w:%d" % a.shape_[axis], field, 1)
         out = out.children[0]
-        field = complete_field(items[axis - 1] if items is not None and axis <= len(items) else None, _ITEM)
+        field = complete_field(None, _ITEM)
     if meaning is not None:
         return new_schema(out, meaning.encode(), field)
     if is_packed(a, as_bytes):
