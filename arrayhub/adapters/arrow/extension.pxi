@@ -107,6 +107,13 @@ cdef inline tuple child_field(Tree t, Py_ssize_t k):
     return None if t.child_fields is None or k >= len(t.child_fields) else <tuple> t.child_fields[k]
 
 
+cdef tuple field_of_node(object node, tuple field):
+    """Return the name, flags and metadata of a node. `field` contains those that the parent stores for it, or is None."""
+    if isinstance(node, Tree) and (<Tree> node).field is not None:
+        return (None if field is None else field[0], *(<Tree> node).field)
+    return field
+
+
 cdef object extension_name(ArrowSchema* schema):
     return None if schema.metadata == NULL else pairs_of(schema).get(b"ARROW:extension:name")
 
@@ -248,24 +255,16 @@ cdef object with_tensors(object node, tuple field):
     cdef tuple old
     cdef list children
     cdef Py_ssize_t k
-    if not isinstance(node, Tree):
-        return node if field is None or not is_tensor(field[2]) else tensor_storage(with_facts(node, field))
+    field = field_of_node(node, field)
+    if not isinstance(node, Tree) or has(<Tree> node, NUMBERS):
+        return tensor_storage(with_facts(node, field)) if field is not None and is_tensor(field[2]) else node
     t = <Tree> node
-    if has(t, NUMBERS):
-        if is_tensor(field[2] if field is not None else None if t.field is None else t.field[1]):
-            return tensor_storage(t if field is None else with_facts(t, field))
-        return t
     cdef bint has_content = has(t, LISTS | INDICES)
     if not has_content and not has(t, FIELDS | FOREIGN | CHUNKS):
         return t
     old = (t.content,) if has_content else t.parts
-    children = None
-    for k in range(len(old)):
-        child = with_tensors(old[k], child_field(t, k))
-        if child is not old[k]:
-            children = list(old) if children is None else children
-            children[k] = child
-    if children is None:
+    children = [with_tensors(old[k], child_field(t, k)) for k in range(len(old))]
+    if all([child is same for child, same in zip(children, old)]):
         return t
     if has(t, CHUNKS):
         return new_chunked(tuple(children))
@@ -274,12 +273,6 @@ cdef object with_tensors(object node, tuple field):
         changed.content = children[0]
     else:
         changed.parts = tuple(children)
-    if t.child_fields is not None:      # the storage of a tensor may have other metadata
-        changed.child_fields = tuple([
-            field if field is None or child is same or (<Tree> child).field is None
-            else (field[0], field[1], (<Tree> child).field[1])
-            for field, child, same in zip(t.child_fields, children, old)
-        ])
     return changed
 
 

@@ -154,14 +154,12 @@ cdef bint has_bytes(object node, tuple field):
 
     `field` is None, or contains the name, flags and metadata that the parent stores for the node.
     """
-    cdef Tree t
-    if isinstance(node, Tree):
-        t = <Tree> node
-        field = t.field if field is None else field
-        node = t.content if has(t, NUMBERS) else None
+    field = field_of_node(node, field)
+    if isinstance(node, Tree) and has(<Tree> node, NUMBERS):
+        node = (<Tree> node).content
     if not isinstance(node, Descriptor) or (<Descriptor> node).dl_dtype_.code != BOOL_CODE:
         return False
-    return field is not None and name_in(field[len(field) - 1]) == b"arrow.bool8"
+    return field is not None and name_in(field[2]) == b"arrow.bool8"
 
 
 cdef bint packs(object node, tuple field):
@@ -374,8 +372,7 @@ cdef int fill_schema(ArrowSchema* out, object node, bytes name, tuple field=None
         t = <Tree> node
         if has(t, CHUNKS):
             return fill_schema(out, t.parts[0], name, field)
-        if field is None and t.field is not None:
-            field = (None, *t.field)
+    field = field_of_node(node, field)
     as_bytes = has_bytes(node, field)
     field = complete_field(field, name)
     if not isinstance(node, Tree):
