@@ -110,29 +110,28 @@ cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children
 cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead, tuple field=None) except -1:
     """Fill `out` with a node, preceded by `lead` elements that the offset of the parent skips.
 
-    `field` contains the name, flags and metadata that the parent stores for the node, as in `fill_schema`.
+    Numbers are exported as a primitive array inside one fixed-size list for each dimension after the first. Booleans are
+    exported as bits if `is_packed` returns True. `field` contains the name, flags and metadata that the parent stores for the
+    node, as in `fill_schema`.
     """
-    if isinstance(node, Tree) and not has(<Tree> node, NUMBERS):
-        return fill_tree(out, <Tree> node, lead)
-    a = (<Tree> node).content if isinstance(node, Tree) else node
-    return fill_dense(out, node, <Descriptor> a, 0, lead, has_bytes(node, field))
-
-
-cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ssize_t lead, bint as_bytes) except -1:
-    """Fill `out` with numbers: a primitive array inside one fixed-size list for each dimension after the first.
-
-    `owner` is `a`, or the Tree whose content is `a`. Booleans are exported as bits if `is_packed` returns True.
-    """
-    cdef bint innermost = axis == a.nd_ - 1
-    cdef Tree t = <Tree> owner if isinstance(owner, Tree) else None
-    new_body(out, owner, 2 if innermost else 1, 0 if innermost else 1, False)
-    out.length = lead + layout.count(axis + 1, a.shape_)
-    out.null_count = 0
-    if axis == 0 and t is not None and t.validity is not None and out.length > 0:
-        set_bitmap(out, t.validity, t.bit, lead, t.nulls)
-    lead += out.offset
-    if not innermost:
-        return fill_dense(out.children[0], owner, a, axis + 1, lead * a.shape_[axis + 1], as_bytes)
+    cdef Tree t = <Tree> node if isinstance(node, Tree) else None
+    cdef bint as_bytes, innermost
+    cdef int axis
+    if t is not None and not has(t, NUMBERS):
+        return fill_tree(out, t, lead)
+    cdef Descriptor a = <Descriptor> (node if t is None else t.content)
+    for axis in range(a.nd_):
+        innermost = axis == a.nd_ - 1
+        new_body(out, node, 2 if innermost else 1, 0 if innermost else 1, False)
+        out.length = lead + layout.count(axis + 1, a.shape_)
+        out.null_count = 0
+        if axis == 0 and t is not None and t.validity is not None and out.length > 0:
+            set_bitmap(out, t.validity, t.bit, lead, t.nulls)
+        lead += out.offset
+        if not innermost:
+            lead *= a.shape_[axis + 1]
+            out = out.children[0]
+    as_bytes = has_bytes(node, field)
     if as_bytes:
         refuse_strides(a)
     if is_packed(a, as_bytes):
