@@ -74,7 +74,6 @@ cdef class MemoryBlock:
     cdef void* resource          # passed to `release` exactly once, then NULL
     cdef Release release
     cdef object __weakref__
-    cdef void drop(self) noexcept
 
 
 cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device)

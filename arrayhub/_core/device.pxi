@@ -1,7 +1,5 @@
 """Device: the device that holds memory, such as "cuda:0"."""
 
-import operator
-
 from arrayhub._core.errors import root_of, show
 
 # Device type names as used in "name:id" strings, by DLPack device type.
@@ -147,18 +145,12 @@ cdef DLDevice _parse_string(object spec) except *:
     return _parse_pair(reader(spec))
 
 
-cdef object _whole(object part):
-    if is_bool(part):
-        raise TypeError
-    return operator.index(part)
-
-
 cdef DLDevice _parse_pair(object pair) except *:
     cdef DLDevice dl
     if len(pair) != 2:
         raise ValueError(f"device: {show(pair)} is not a DLPack pair; accepted: two integers, (device_type, device_id)")
     try:
-        device_type, device_id = (_whole(part) for part in pair)
+        device_type, device_id = [integer(part, "device") for part in pair]
     except TypeError:
         raise TypeError(
             f"device: {show(pair)} is not a DLPack pair; accepted: two integers, (device_type, device_id), or {_ACCEPTED}"

@@ -245,16 +245,13 @@ class _Words(reprlib.Repr):
             return super().repr1(x[: self.maxother], level)
         if kind is slice:
             return f"slice({self.repr1(x.start, level)}, {self.repr1(x.stop, level)}, {self.repr1(x.step, level)})"
-        if kind in _CONTAINERS or kind in _PLAIN or _is_own(kind) or _is_numpy(x):
+        is_own = root_of(kind) == __name__.partition(".")[0]
+        if kind in _CONTAINERS or kind in _PLAIN or is_own or _is_numpy(x):
             return super().repr1(x, level)
         for base, plain in _BASES.items():
             if issubclass(kind, base):
                 return super().repr1(plain(x), level)
         return f"<{module_of(kind) or '?'}.{kind.__qualname__} object>"
-
-
-def _is_own(kind: type) -> bool:
-    return root_of(kind) == __name__.partition(".")[0]
 
 
 def _is_numpy(x: object) -> bool:

@@ -62,9 +62,6 @@ cdef class MemoryBlock:
         raise TypeError("MemoryBlock: cannot be instantiated directly; use the attribute memory of arrayhub.asarray(x)")
 
     def __dealloc__(self):
-        self.drop()
-
-    cdef void drop(self) noexcept:
         cdef void* resource = self.resource
         self.resource = NULL
         if resource != NULL and self.release != NULL:

@@ -3,11 +3,10 @@
 Sources: GT4Py's "Allocation and Array Interfaces", and the behavior of its cartesian stencils.
 """
 
-import operator
 from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
-from arrayhub._core.descriptor import is_bool, relabel
+from arrayhub._core.descriptor import integer, relabel
 from arrayhub._core.errors import PASSES_ON, show
 
 # Attributes that contain labels. For each type, `convert/dispatch` records whether its instances may have them.
@@ -147,19 +146,12 @@ def _origin_of(obj: Any, ndim: int | None) -> tuple[int, ...] | None:
     if type(values) not in (tuple, list) or (ndim is not None and len(values) != ndim):
         return None
     try:
-        origin = tuple(_index(value) for value in values)
+        origin = tuple(integer(value, "__gt_origin__") for value in values)
     except PASSES_ON:
         raise
     except Exception:
         return None
     return origin
-
-
-def _index(value: SupportsIndex) -> int:
-    index = int(operator.index(value))
-    if is_bool(value) or not -(2**63) <= index < 2**63:
-        raise ValueError(f"__gt_origin__: {index} is not an index within 64 bits")
-    return index
 
 
 # ----------------------------------------------------------------------------------------------- the order of stencils

@@ -30,9 +30,6 @@ cdef class Import:
         raise TypeError("cannot create 'Import' instances directly; use arrayhub.asarray or arrayhub.asnested")
 
     def __dealloc__(self):
-        self.drop()
-
-    cdef void drop(self) noexcept:
         cdef Aside aside = put_aside()
         if self.array.release != NULL:
             self.array.release(&self.array)
