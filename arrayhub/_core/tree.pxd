@@ -68,7 +68,7 @@ cdef class Tree:
     cdef tuple parts               # FIELDS, FOREIGN: Descriptors or Trees; VIEWS: Descriptors of bytes; CHUNKS: Trees
     cdef tuple names               # FIELDS, FOREIGN: str
     cdef str meaning               # Arrow's format, if the parts do not determine it (such as a time zone); or None
-    cdef bytes starts              # CHUNKS: index of the first element of each chunk, as int64; else None
+    cdef tuple starts              # CHUNKS: index of the first element of each chunk; else None
     cdef tuple field               # flags and metadata of the node in Arrow's schema; or None
     cdef object name               # name of the column (hashable) or None; set only in the outermost node and its chunks
     cdef tuple child_fields        # for each child: name (unless in `names`), flags, metadata; None for the defaults
@@ -79,8 +79,7 @@ cdef Tree new_tree(int kind, Py_ssize_t length)
 cdef Tree flat(object array)
 cdef Tree same_node(Tree t)
 cdef Tree new_chunked(tuple chunks)
-cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept
-cdef Py_ssize_t start_of_chunk(Tree t, Py_ssize_t k) noexcept
+cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) except -1
 cdef Py_ssize_t length_of(object node) except -1
 cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop)
 cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop)

@@ -6,8 +6,9 @@ instances of NestedArray. `hooks` imports the class when the first node is creat
 - kinds: the table of node kinds
 """
 
+from bisect import bisect_right
+
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject, PyTypeObject
 
 from arrayhub._core cimport layout
@@ -120,34 +121,22 @@ cdef Tree new_chunked(tuple chunks):
     OverflowError
         The lengths add up to 2**63 or more. This is possible for records without fields, which do not need memory.
     """
-    cdef Py_ssize_t k, total = 0
-    cdef bytes starts = PyBytes_FromStringAndSize(NULL, 8 * len(chunks))
-    cdef int64_t* start = <int64_t*> PyBytes_AS_STRING(starts)
-    for k in range(len(chunks)):
-        start[k] = total
-        if layout.checked_add(total, (<Tree> chunks[k]).length, &total):
+    cdef Py_ssize_t total = 0
+    cdef list starts = []
+    for chunk in chunks:
+        starts.append(total)
+        if layout.checked_add(total, (<Tree> chunk).length, &total):
             raise OverflowError("asnested: the chunks have 2**63 elements or more in total; use them one by one")
     cdef Tree t = new_tree(CHUNKED, total)
     t.parts = chunks
-    t.starts = starts
+    t.starts = tuple(starts)
     t.nulls = UNCOUNTED
     return t
 
 
-cdef Py_ssize_t start_of_chunk(Tree t, Py_ssize_t k) noexcept:
-    return (<int64_t*> PyBytes_AS_STRING(t.starts))[k]
-
-
-cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept:
-    """Return the index of the chunk that contains element `i`, by bisection. `i` must be in bounds."""
-    cdef Py_ssize_t low = 0, high = len(t.parts), middle
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if start_of_chunk(t, middle) <= i:
-            low = middle
-        else:
-            high = middle
-    return low
+cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) except -1:
+    """Return the index of the chunk that contains element `i`, which must be in bounds."""
+    return bisect_right(t.starts, i) - 1
 
 
 cdef Tree flat(object array):
@@ -277,7 +266,7 @@ cdef Tree chunks_between(Tree t, Py_ssize_t start, Py_ssize_t stop):
     cdef Py_ssize_t k, first = chunk_of(t, start), last = chunk_of(t, max(start, stop - 1)), begin
     cdef list chunks = []
     for k in range(first, last + 1):
-        begin = start_of_chunk(t, k)
+        begin = t.starts[k]
         length = (<Tree> t.parts[k]).length
         chunks.append(part_of(t.parts[k], min(max(start - begin, 0), length), min(max(stop - begin, 0), length)))
     return new_chunked(tuple(chunks))

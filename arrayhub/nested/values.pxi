@@ -36,7 +36,6 @@ from arrayhub._core.tree cimport (
     length_of,
     part_inside,
     part_of,
-    start_of_chunk,
     wait_for,
 )
 
@@ -118,7 +117,7 @@ cdef object element(Tree t, Py_ssize_t i):
 
 cdef object element_in_chunk(Tree t, Py_ssize_t i):
     cdef Py_ssize_t k = chunk_of(t, i)
-    return element(<Tree> t.parts[k], i - start_of_chunk(t, k))
+    return element(<Tree> t.parts[k], i - <Py_ssize_t> t.starts[k])
 
 
 cdef object number_at(Tree t, Py_ssize_t i):
