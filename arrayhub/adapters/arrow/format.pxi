@@ -98,7 +98,7 @@ cdef dict _TIME_FORMATS = {}
 cdef const Format* _format
 for _number in range(ROWS):
     _format = &_TABLE[_number]
-    if _format.kind == FLAT and _format.number[0] != c"V":
+    if _format.number != NULL and not is_opaque(_format) and _format.number[0] != c"V":
         _DTYPES[_format.number] = np.dtype(_format.number.decode())
         if not has_logical_type(_format.text, _format):
             _TIME_FORMATS[_DTYPES[_format.number]] = <bytes> _format.text
