@@ -49,26 +49,19 @@ cdef inline bint has_events(DLDevice device) noexcept:
 
 
 cdef DLDevice exported_device(Descriptor a) except *:
-    """Return the device to export. Pinned memory, shared USM and host USM are exported as host memory.
+    """Return the device to export, or the host if `a` is None.
 
-    If such USM were exported as oneAPI memory, pyarrow could not import it: pyarrow tries ``__arrow_c_device_array__`` first,
-    and rejects oneAPI devices ("Device type 14is not registered").
+    Pinned memory, shared USM and host USM are exported as host memory. If such USM were exported as oneAPI memory, pyarrow could
+    not import it: pyarrow tries ``__arrow_c_device_array__`` first, and rejects oneAPI devices ("Device type 14is not
+    registered").
     """
-    if is_for_host(a):
-        return DLDevice(kDLCPU, 0)
-    return device_of(a)
+    return DLDevice(kDLCPU, 0) if a is None or is_for_host(a) else device_of(a)
 
 
 cdef DLDevice device_of_node(object node) except *:
     """Return the device of the arrays of a node, or the host if the node does not have arrays."""
     cdef Descriptor a = first_array(node)
     return DLDevice(kDLCPU, 0) if a is None else device_of(a)
-
-
-cdef DLDevice exported_device_of_node(object node) except *:
-    """Return the result of `exported_device` for the arrays of a node, or the host if the node does not have arrays."""
-    cdef Descriptor a = first_array(node)
-    return DLDevice(kDLCPU, 0) if a is None else exported_device(a)
 
 
 cdef int ready_on_device(object node) except -1:
@@ -83,7 +76,7 @@ cdef int ready_on_device(object node) except -1:
     InterfaceError
         Offsets, sizes, views or indices are out of range.
     """
-    cdef DLDevice device = exported_device_of_node(node)
+    cdef DLDevice device = exported_device(first_array(node))
     for array in arrays_in(node):
         check_device(<Descriptor> array, device)
         if not has_events(device):
@@ -96,7 +89,7 @@ cdef int fill_device_array(ArrowDeviceArray* out, object node) except -1:
 
     After an error, the caller must release ``out.array`` unless ``out.array.release`` is NULL.
     """
-    cdef DLDevice device = exported_device_of_node(node)
+    cdef DLDevice device = exported_device(first_array(node))
     memset(out, 0, sizeof(ArrowDeviceArray))
     fill_array(&out.array, node, 0)
     out.device_type = device.device_type

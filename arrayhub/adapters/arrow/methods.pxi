@@ -74,7 +74,7 @@ cdef object emit_requested(object node, int what, object requested):
     node = exportable(node, requested_form(node, schema))
     cdef bint is_table = schema.format[0] == c"+" and schema.format[1] == c"s" and not schema.flags & ARROW_FLAG_NULLABLE
     exported = export(node, what)
-    if is_table or what == DEVICE_STREAM or exported_device_of_node(node).device_type != kDLCPU:
+    if is_table or what == DEVICE_STREAM or exported_device(first_array(node)).device_type != kDLCPU:
         return exported
     try:
         pyarrow = needed("pyarrow", "to cast to a requested type")

@@ -221,6 +221,6 @@ cdef int fill_stream(Stream* stream, object node) except -1:
         stream.get_next = _stream_next
     else:
         stream.get_next = _device_stream_next
-        stream.device_type = exported_device_of_node(node).device_type
+        stream.device_type = exported_device(first_array(node)).device_type
     stream.get_last_error = _stream_error
     return 0
