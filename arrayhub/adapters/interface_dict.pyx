@@ -25,7 +25,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.type cimport PyType_Check
 from cpython.unicode cimport PyUnicode_Check
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.cpython.atomics cimport find, found
@@ -136,13 +136,6 @@ cdef inline object entry(const Entries* entries, Key key):
     return None if value == NULL else <object> value
 
 
-cdef inline void begin(Entries* entries) noexcept:
-    """Initialize the entries. Must be called before `read`."""
-    cdef int k
-    for k in range(<int> KEYS):
-        entries.values[k] = NULL
-
-
 cdef inline void release_values(Entries* entries) noexcept:
     """Release the values. Must be called exactly once, also after an error."""
     cdef int k
@@ -153,7 +146,7 @@ cdef inline void release_values(Entries* entries) noexcept:
 cdef int read(object interface, int protocol, Entries* entries) except -1:
     """Read the values of an interface dict. `entry` returns the value of one key.
 
-    Call `begin` before and `release_values` after `read`, even if `read` raises.
+    All entries must be NULL before. Call `release_values` afterwards, even if `read` raises.
 
     Raises
     ------
@@ -396,13 +389,6 @@ cdef list check_fields(object descr, int protocol, int depth, int* fields):
     return checked
 
 
-cdef int check_descr(Descriptor a, object descr, int protocol) except -1:
-    """Raise InterfaceError if a description contradicts the type string."""
-    if descr is not None and dtype_from_descr(descr, protocol) != get_dtype(a):
-        raise dict_error(protocol, "typedescr", descr, f"the type of typestr: [('', '{get_dtype(a).str}')]")
-    return 0
-
-
 # ------------------------------------------------------------------------------------------------------------------ shared keys
 
 # The keys that the three interface dicts (host, CUDA, SYCL) share: shape, type, strides, version and data.
@@ -467,8 +453,9 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
         set_typestr(a, entries, protocol)
     else:
         set_dtype(a, dtype)
-    if dialect.descr_must_agree:
-        check_descr(a, entry(entries, DESCR), protocol)
+    descr = entry(entries, DESCR) if dialect.descr_must_agree else None
+    if descr is not None and dtype_from_descr(descr, protocol) != get_dtype(a):
+        raise dict_error(protocol, "typedescr", descr, f"the type of typestr: [('', '{get_dtype(a).str}')]")
     set_strides(a, entry(entries, STRIDES), protocol, dialect)
     return a
 
@@ -481,7 +468,7 @@ ctypedef Descriptor (*Describe)(object obj, object interface, const Entries* ent
 cdef Descriptor parse_dict(object interface, int protocol, Describe describe_entries, object obj, object dtype):
     """Read an interface dict once, and return the array that `describe_entries` makes of its values."""
     cdef Entries entries
-    begin(&entries)
+    memset(&entries, 0, sizeof(Entries))
     try:
         read(interface, protocol, &entries)
         return describe_entries(obj, interface, &entries, dtype)
