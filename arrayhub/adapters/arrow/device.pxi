@@ -51,8 +51,8 @@ cdef inline bint has_events(DLDevice device) noexcept:
 cdef DLDevice exported_device(Descriptor a) except *:
     """Return the device to export, or the host if `a` is None.
 
-    Pinned memory, shared USM and host USM are exported as host memory. If such USM were exported as oneAPI memory, pyarrow could
-    not import it: pyarrow tries ``__arrow_c_device_array__`` first, and rejects oneAPI devices ("Device type 14is not
+    Pinned memory, shared USM and host USM are exported as host memory. If such USM were exported as oneAPI memory, pyarrow
+    could not import it: pyarrow tries ``__arrow_c_device_array__`` first, and rejects oneAPI devices ("Device type 14is not
     registered").
     """
     return DLDevice(kDLCPU, 0) if a is None or is_for_host(a) else device_of(a)
