@@ -81,50 +81,28 @@ cdef enum:
     ALLOC_BASE = 0x419B
 
 ctypedef int (*GetInfo)(void* object, unsigned int what, size_t size, void* value, size_t* written) noexcept nogil
-ctypedef void* (*FindFunction)(void* platform, const char* name) noexcept nogil
-ctypedef int (*UseObject)(void* object) noexcept nogil
-ctypedef int (*AddressRange)(void* context, const void* pointer, void** base, size_t* size) noexcept nogil
-ctypedef void* (*GetNative)(const void* context) noexcept nogil
 
-cdef struct DriverFunctions:
+# Functions in the order of _NATIVE_NAMES. A function that the machine lacks is NULL.
+cdef struct NativeFunctions:
     int (*backend)(void* context) noexcept nogil
-    GetNative native
+    void* (*native)(const void* context) noexcept nogil
     GetInfo context_info
     GetInfo device_info
-    FindFunction find
-    UseObject release
-    AddressRange address_range
+    void* (*find)(void* platform, const char* name) noexcept nogil
+    int (*release)(void* context) noexcept nogil
+    int (*address_range)(void* context, const void* pointer, void** base, size_t* size) noexcept nogil
 
-cdef object _extent_lock = object()
-cdef int _looked = 0
-cdef DriverFunctions _call
+cdef NativeFunctions _call
 
-
-cdef void* address(object library, str name) except? NULL:
-    """Return the address of a function, or NULL if the library or the name does not exist."""
-    try:
-        opened = ctypes.CDLL(library) if isinstance(library, str) else library
-        return <void*> <size_t> ctypes.cast(opened[name], ctypes.c_void_p).value
-    except (AttributeError, OSError):
-        return NULL
-
-
-cdef int look(object library) except -1:
-    """Look up the functions by name in `library`, dpctl's C library, and in the runtimes below SYCL."""
-    global _call
-    cdef DriverFunctions functions
-    functions.backend = <int (*)(void*) noexcept nogil> address(library, "DPCTLContext_GetBackend")
-    functions.native = <GetNative> address(library, "_ZNK4sycl3_V17context9getNativeEv")    # sycl::context::getNative() const
-    functions.context_info = <GetInfo> address(OPENCL_FILE, "clGetContextInfo")
-    functions.device_info = <GetInfo> address(OPENCL_FILE, "clGetDeviceInfo")
-    functions.find = <FindFunction> address(OPENCL_FILE, "clGetExtensionFunctionAddressForPlatform")
-    functions.release = <UseObject> address(OPENCL_FILE, "clReleaseContext")
-    functions.address_range = <AddressRange> address(LEVEL_ZERO_FILE, "zeMemGetAddressRange")
-    with cython.critical_section(_extent_lock):     # opening a library may let another thread run this function
-        if not is_done(&_looked):
-            _call = functions
-            mark_done(&_looked)
-    return 0
+_NATIVE_NAMES = (
+    (DPCTL_FILE, "DPCTLContext_GetBackend"),
+    (DPCTL_FILE, "_ZNK4sycl3_V17context9getNativeEv"),      # sycl::context::getNative() const
+    (OPENCL_FILE, "clGetContextInfo"),
+    (OPENCL_FILE, "clGetDeviceInfo"),
+    (OPENCL_FILE, "clGetExtensionFunctionAddressForPlatform"),
+    (OPENCL_FILE, "clReleaseContext"),
+    (LEVEL_ZERO_FILE, "zeMemGetAddressRange"),
+)
 
 
 cdef int enter(Native* native, void* context) noexcept:
@@ -181,47 +159,51 @@ cdef char* allocation_of(const Native* native, const void* pointer) noexcept nog
     return <char*> base if error == 0 else NULL
 
 
-ctypedef void* (*MemoryPointer)(PyObject*)
-ctypedef size_t (*MemorySize)(PyObject*)
-ctypedef void* (*BorrowRef)(PyObject*)
-ctypedef object (*MemoryMake)(void*, size_t, QueueRef, object)
-ctypedef object (*MakeObject)(void*)
-ctypedef int (*PointerType)(void*, ContextRef) noexcept nogil
-ctypedef void* (*PointerDevice)(void*, ContextRef) noexcept nogil
-ctypedef QueueRef (*QueueCreate)(ContextRef, void*, void*, int) noexcept nogil
-ctypedef void* (*GetRef)(void*) noexcept nogil
-ctypedef void (*UseRef)(void*) noexcept nogil
-ctypedef EventRef (*Barrier)(QueueRef) noexcept nogil
-ctypedef EventRef (*BarrierForEvents)(QueueRef, const EventRef*, size_t) noexcept nogil
-ctypedef EventRef (*Copy)(QueueRef, void*, const void*, size_t, const EventRef*, size_t) noexcept nogil
-
+# Functions of dpctl: those of its Cython modules in the order of _MODULE_NAMES, those of its C library as in _LIBRARY_NAMES.
 cdef struct DpctlFunctions:
-    # dpctl.memory._memory
-    MemoryPointer memory_pointer
-    MemorySize memory_nbytes
-    BorrowRef memory_queue
-    BorrowRef memory_context
-    MemoryMake memory_make
-    # dpctl._sycl_queue, dpctl._sycl_context, dpctl._sycl_event
-    BorrowRef queue_ref
-    MakeObject queue_make
-    BorrowRef context_ref
-    MakeObject context_make
-    MakeObject event_make
-    # the C library
-    PointerType pointer_type
-    PointerDevice pointer_device
-    UseRef delete_device
-    QueueCreate queue_create
-    GetRef queue_context
-    UseRef delete_context
-    UseRef delete_queue
-    UseRef wait
-    Barrier barrier
-    BarrierForEvents barrier_for_events
-    Copy copy
-    UseRef wait_for_event
-    UseRef delete_event
+    void* (*memory_pointer)(PyObject* memory)
+    size_t (*memory_nbytes)(PyObject* memory)
+    void* (*memory_queue)(PyObject* memory)
+    void* (*memory_context)(PyObject* memory)
+    object (*memory_make)(void* pointer, size_t nbytes, QueueRef queue, object owner)
+    void* (*queue_ref)(PyObject* queue)
+    object (*queue_make)(void* queue)
+    void* (*context_ref)(PyObject* context)
+    object (*context_make)(void* context)
+    object (*event_make)(void* event)
+    int (*pointer_type)(void* pointer, ContextRef context) noexcept nogil
+    void* (*pointer_device)(void* pointer, ContextRef context) noexcept nogil
+    void (*delete_device)(void* device) noexcept nogil
+    QueueRef (*queue_create)(ContextRef context, void* device, void* handler, int properties) noexcept nogil
+    void* (*queue_context)(void* queue) noexcept nogil
+    void (*delete_context)(void* context) noexcept nogil
+    void (*delete_queue)(void* queue) noexcept nogil
+    void (*wait)(void* queue) noexcept nogil
+    EventRef (*barrier)(QueueRef queue) noexcept nogil
+    EventRef (*barrier_for_events)(QueueRef queue, const EventRef* events, size_t count) noexcept nogil
+    EventRef (*copy)(QueueRef queue, void* target, const void* source, size_t nbytes, const EventRef* events,
+                     size_t count) noexcept nogil
+    void (*wait_for_event)(void* event) noexcept nogil
+    void (*delete_event)(void* event) noexcept nogil
+
+_MEMORY, _QUEUE, _CONTEXT = "struct Py_MemoryObject *", "struct PySyclQueueObject *", "struct PySyclContextObject *"
+_MODULE_NAMES = (       # module, function, and its signature
+    ("dpctl.memory._memory", "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({_MEMORY})"),
+    ("dpctl.memory._memory", "Memory_GetNumBytes", f"size_t ({_MEMORY})"),
+    ("dpctl.memory._memory", "Memory_GetQueueRef", f"DPCTLSyclQueueRef ({_MEMORY})"),
+    ("dpctl.memory._memory", "Memory_GetContextRef", f"DPCTLSyclContextRef ({_MEMORY})"),
+    ("dpctl.memory._memory", "Memory_Make", "PyObject *(DPCTLSyclUSMRef, size_t, DPCTLSyclQueueRef, PyObject *)"),
+    ("dpctl._sycl_queue", "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({_QUEUE})"),
+    ("dpctl._sycl_queue", "SyclQueue_Make", f"{_QUEUE}(DPCTLSyclQueueRef)"),
+    ("dpctl._sycl_context", "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({_CONTEXT})"),
+    ("dpctl._sycl_context", "SyclContext_Make", f"{_CONTEXT}(DPCTLSyclContextRef)"),
+    ("dpctl._sycl_event", "SyclEvent_Make", "struct PySyclEventObject *(DPCTLSyclEventRef)"),
+)
+_LIBRARY_NAMES = (
+    "DPCTLUSM_GetPointerType", "DPCTLUSM_GetPointerDevice", "DPCTLDevice_Delete", "DPCTLQueue_Create",
+    "DPCTLQueue_GetContext", "DPCTLContext_Delete", "DPCTLQueue_Delete", "DPCTLQueue_Wait", "DPCTLQueue_SubmitBarrier",
+    "DPCTLQueue_SubmitBarrierForEvents", "DPCTLQueue_MemcpyWithEvents", "DPCTLEvent_Wait", "DPCTLEvent_Delete",
+)
 
 cdef DpctlFunctions _dpctl
 
@@ -329,66 +311,44 @@ cdef void* get_c_function(object module, str name, str signature) except NULL:
     return PyCapsule_GetPointer(capsule, encoded)
 
 
-cdef void* get_symbol(object library, str name) except NULL:
-    """Return a function of dpctl's C library. Raise ImportError if it is missing."""
+cdef void* find_symbol(object library, str name) except? NULL:
+    """Return the address of a function, or NULL if the library or the name does not exist."""
     try:
-        return <void*> <size_t> ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-    except AttributeError as error:
-        raise ImportError(f"dpctl: its C library lacks the function {name}; accepted: dpctl 0.20 to 0.22, or a later version"
-                          " that has it") from error
+        opened = ctypes.CDLL(library) if isinstance(library, str) else library
+        return <void*> <size_t> ctypes.cast(opened[name], ctypes.c_void_p).value
+    except (AttributeError, OSError):
+        return NULL
 
 
 cdef int find_functions(object dpctl) except -1:
-    """Look up all functions and types of dpctl.
+    """Look up all functions and types of dpctl, and the functions of the runtimes below SYCL.
 
     Opening a library may release the GIL, so several threads may run this function. The first thread to finish stores its
     result.
     """
-    global _dpctl, _memory_type, _queue_type, _context_type
+    global _dpctl, _call, _memory_type, _queue_type, _context_type
     cdef DpctlFunctions functions
-    memory = sys.modules["dpctl.memory._memory"]
-    queue = sys.modules["dpctl._sycl_queue"]
-    context = sys.modules["dpctl._sycl_context"]
-    Memory = "struct Py_MemoryObject *"
-    Queue = "struct PySyclQueueObject *"
-    Context = "struct PySyclContextObject *"
-    functions.memory_pointer = <MemoryPointer> get_c_function(memory, "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({Memory})")
-    functions.memory_nbytes = <MemorySize> get_c_function(memory, "Memory_GetNumBytes", f"size_t ({Memory})")
-    functions.memory_queue = <BorrowRef> get_c_function(
-        memory, "Memory_GetQueueRef", f"DPCTLSyclQueueRef ({Memory})")
-    functions.memory_context = <BorrowRef> get_c_function(
-        memory, "Memory_GetContextRef", f"DPCTLSyclContextRef ({Memory})")
-    functions.memory_make = <MemoryMake> get_c_function(
-        memory, "Memory_Make", "PyObject *(DPCTLSyclUSMRef, size_t, DPCTLSyclQueueRef, PyObject *)")
-    functions.queue_ref = <BorrowRef> get_c_function(queue, "SyclQueue_GetQueueRef", f"DPCTLSyclQueueRef ({Queue})")
-    functions.queue_make = <MakeObject> get_c_function(queue, "SyclQueue_Make", f"{Queue}(DPCTLSyclQueueRef)")
-    functions.context_ref = <BorrowRef> get_c_function(
-        context, "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({Context})")
-    functions.context_make = <MakeObject> get_c_function(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
-    functions.event_make = <MakeObject> get_c_function(
-        sys.modules["dpctl._sycl_event"], "SyclEvent_Make", "struct PySyclEventObject *(DPCTLSyclEventRef)")
+    cdef NativeFunctions native
+    cdef void** slots = <void**> &functions
+    cdef void** native_slots = <void**> &native
+    cdef int k, first = len(_MODULE_NAMES)
     # dpctl has already loaded this file, so CDLL returns the loaded library and does not start a second runtime.
     library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), DPCTL_FILE))
-    functions.pointer_type = <PointerType> get_symbol(library, "DPCTLUSM_GetPointerType")
-    functions.pointer_device = <PointerDevice> get_symbol(library, "DPCTLUSM_GetPointerDevice")
-    functions.delete_device = <UseRef> get_symbol(library, "DPCTLDevice_Delete")
-    functions.queue_create = <QueueCreate> get_symbol(library, "DPCTLQueue_Create")
-    functions.queue_context = <GetRef> get_symbol(library, "DPCTLQueue_GetContext")
-    functions.delete_context = <UseRef> get_symbol(library, "DPCTLContext_Delete")
-    functions.delete_queue = <UseRef> get_symbol(library, "DPCTLQueue_Delete")
-    functions.wait = <UseRef> get_symbol(library, "DPCTLQueue_Wait")
-    functions.barrier = <Barrier> get_symbol(library, "DPCTLQueue_SubmitBarrier")
-    functions.barrier_for_events = <BarrierForEvents> get_symbol(library, "DPCTLQueue_SubmitBarrierForEvents")
-    functions.copy = <Copy> get_symbol(library, "DPCTLQueue_MemcpyWithEvents")
-    functions.wait_for_event = <UseRef> get_symbol(library, "DPCTLEvent_Wait")
-    functions.delete_event = <UseRef> get_symbol(library, "DPCTLEvent_Delete")
-    look(library)
+    for k, (module, name, signature) in enumerate(_MODULE_NAMES):
+        slots[k] = get_c_function(sys.modules[module], name, signature)
+    for k, name in enumerate(_LIBRARY_NAMES):
+        slots[first + k] = find_symbol(library, name)
+        if slots[first + k] == NULL:
+            raise ImportError(
+                f"dpctl: its C library lacks the function {name}; accepted: dpctl 0.20 to 0.22, or a later version that has it")
+    for k, (file, name) in enumerate(_NATIVE_NAMES):
+        native_slots[k] = find_symbol(library if file == DPCTL_FILE else file, name)
     in_device, shared, in_host = dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost
-    memory_type, queue_type, context_type = memory._Memory, dpctl.SyclQueue, dpctl.SyclContext
+    memory_type, queue_type, context_type = sys.modules["dpctl.memory._memory"]._Memory, dpctl.SyclQueue, dpctl.SyclContext
     call_after_fork(_after_fork)      # has the same effect if several threads register it
     with cython.critical_section(_lock):
         if not is_done(&_found):
-            _dpctl = functions
+            _dpctl, _call = functions, native
             _memory_classes[<int> USM_DEVICE] = <PyObject*> in_device
             _memory_classes[<int> USM_SHARED] = <PyObject*> shared
             _memory_classes[<int> USM_HOST] = <PyObject*> in_host
