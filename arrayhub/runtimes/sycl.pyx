@@ -720,7 +720,7 @@ cdef int _consumer_ready(Descriptor a, object stream) except -1:
         return _host_ready(a)
     queue = queue_of(a)
     if stream != queue:
-        stream.submit_barrier([queue.submit_barrier()])
+        submit_barrier(stream, [submit_barrier(queue)])
     return 0
 
 
@@ -847,17 +847,10 @@ cdef SyclEvent new_event(EventRef ref, str what):
 
 cpdef int wait(object queue) except -1:
     """Wait for all work that has been submitted to a queue, without the GIL."""
-    checked_queue(queue)
-    cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue)
+    cdef QueueRef ref = checked_ref(queue)
     with nogil:
         _dpctl.wait(ref)
     return 0
-
-
-def submit_barrier(queue):
-    """Return an event for all work that has been submitted to a queue so far."""
-    checked_queue(queue)
-    return new_event(_dpctl.barrier(_dpctl.queue_ref(<PyObject*> queue)), "a barrier")
 
 
 cdef int read_events(list after, EventRef* events, str call) except -1:
@@ -870,6 +863,21 @@ cdef int read_events(list after, EventRef* events, str call) except -1:
         if events[k] == NULL:
             raise TypeError(f"{call}: after[{k}] is an empty event; accepted: events of submit_copy and submit_barrier")
     return n
+
+
+def submit_barrier(queue, list after=None):
+    """Return an event for events of other queues, or by default for all work that has been submitted to a queue so far.
+
+    Later work of an in-order queue waits for the events. The submission may wait for a thread that waits for host tasks of
+    dpnp, and these tasks need the GIL (intel/llvm#22943), so this function releases the GIL. dpctl's method does not.
+    """
+    cdef EventRef events[MOST_EVENTS]
+    cdef EventRef done
+    cdef int n = read_events(after or [], events, "submit_barrier")
+    cdef QueueRef ref = checked_ref(queue)
+    with nogil:
+        done = _dpctl.barrier_for_events(ref, events, n) if n > 0 else _dpctl.barrier(ref)
+    return new_event(done, "a barrier")
 
 
 def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after=None):
@@ -887,8 +895,7 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after=N
     cdef EventRef events[MOST_EVENTS]
     cdef EventRef done
     cdef int n = read_events(after or [], events, "submit_copy")
-    checked_queue(queue)
-    cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue)
+    cdef QueueRef ref = checked_ref(queue)
     with nogil:     # the call may execute the copy before it returns
         done = _dpctl.copy(ref, <void*> target, <void*> source, nbytes, events, n)
     return new_event(done, f"a copy of {nbytes} bytes")
@@ -900,14 +907,7 @@ def hand_over(queue, list after):
     After this call, a wait for `queue`, on the host or in another queue, also waits for the events. The events are also added
     to dpctl's order manager, because dpnp's kernels depend only on the events that the manager records for their queue.
     """
-    cdef EventRef events[MOST_EVENTS]
-    cdef int n = read_events(after, events, "hand_over")
-    checked_queue(queue)
-    if n == 0:
-        return
-    cdef SyclEvent done = new_event(
-        _dpctl.barrier_for_events(_dpctl.queue_ref(<PyObject*> queue), events, n), "a barrier for events")
-    tell_dpnp(queue, [done])
+    tell_dpnp(queue, [submit_barrier(queue, after)])
 
 
 cpdef int tell_dpnp(object queue, list after) except -1:
@@ -962,6 +962,11 @@ def checked_queue(stream):
     if not is_a(stream, _queue_type):
         raise BufferError(f"stream is {show(stream)} for a copy of SYCL memory; accepted: None or a dpctl.SyclQueue")
     return stream
+
+
+cdef QueueRef checked_ref(object queue) except NULL:
+    checked_queue(queue)
+    return _dpctl.queue_ref(<PyObject*> queue)
 
 
 def memory_of(str usm_type, Py_ssize_t nbytes, queue):

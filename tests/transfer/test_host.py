@@ -514,6 +514,8 @@ def test_copies_wait_for_the_work_of_the_producer(sycl, in_order):
         assert (values == 31).all(), turn % len(ways)
 
 
+PRELUDE = "import arrayhub\nimport numpy as np\n"
+
 LATE_WAIT = """
 import ctypes, sys, time
 import dpctl
@@ -560,6 +562,36 @@ def test_wait_returns_after_the_copy_if_another_thread_submits_it(sycl, tmp_path
     native_build.run(*native_build.CC, "-shared", "-fPIC", native_build.SOURCES / "late_lock.c", "-o", library, "-ldl")
     preload = " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
     python(PRELUDE + LATE_WAIT, library, str(in_order), LD_PRELOAD=preload)
+
+
+SUBMISSION = """
+import faulthandler, threading, time
+import dpctl
+from arrayhub.runtimes import sycl
+
+class HostTask:
+    def __del__(self):
+        time.sleep(1)      # releases the GIL, and needs it again
+
+faulthandler.dump_traceback_later(60, exit=True)
+x, y, out = (arrayhub.empty(8, memory="usm_host", device=dpctl.SyclQueue()) for _ in range(3))
+queue = x.base.sycl_queue
+queue._submit_keep_args_alive([HostTask()], [])  # as dpnp does after its kernels
+event = sycl.submit_copy(queue, x.ptr, y.ptr, x.nbytes, [sycl.submit_barrier(queue)])
+waiting = threading.Thread(target=event.wait)
+waiting.start()
+time.sleep(0.3)
+stream = dpctl.SyclQueue(property="in_order")
+{}
+waiting.join()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ["arrayhub.asarray(y, stream=stream)", "arrayhub.to_host(y, out=out, stream=stream)"])
+def test_streams_are_ordered_while_another_thread_waits_for_a_host_task(sycl, call):
+    """The waiting thread locks SYCL's graph until the host task of dpnp has run, which needs the GIL."""
+    python(PRELUDE + SUBMISSION.format(call))
 
 
 def test_to_device_is_complete_on_return(sycl):
@@ -880,8 +912,6 @@ def test_asarray_converts_device_and_dtype(sycl):
 
 # ------------------------------------------------------------------------------------------------------------- failures
 
-
-PRELUDE = "import arrayhub\nimport numpy as np\n"
 
 INTERRUPTED = """
 import signal, threading, time, os, sys
