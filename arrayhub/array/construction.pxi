@@ -205,8 +205,7 @@ cdef int allocate_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) e
     check_usm_type(a)
     options = {name: value for name, value in options.items() if value is not None and name != "copy"}
     sycl.check_element(a, options.get("queue"), "USMArray")
-    # dpctl cannot allocate zero bytes, so an empty array has one unused byte.
-    cdef MemoryBlock block = sycl.block_of_memory(sycl.new_memory(kind, max(nbytes, 1), options))
+    cdef MemoryBlock block = sycl.block_of_memory(sycl.new_memory(kind, nbytes, options))
     alignment = options.get("alignment") or 1
     if <size_t> block.address_ % alignment != 0:      # the runtime ignores an alignment that it does not support
         raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{kind} memory with an alignment of {alignment} bytes")

@@ -34,4 +34,4 @@ cpdef bint has_strides(Descriptor array, tuple strides) except -1
 cpdef int wait(object queue) except -1
 cpdef int tell_dpnp(object queue, list after) except -1
 cpdef list dpctl_events(list after)
-cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options)
+cpdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options)

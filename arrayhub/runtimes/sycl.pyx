@@ -626,8 +626,8 @@ cdef object base_of(Descriptor a):
     former = owner_of(block)
     if queue == NULL or is_memory(former):
         return former
-    if block.nbytes_ == 0:      # dpctl cannot wrap 0 bytes: allocate one byte, which is never accessed
-        memory = new_memory(USM_NAMES[a.usm_type_], 1, {"queue": queue_of(a)})
+    if block.nbytes_ == 0:      # dpctl cannot wrap 0 bytes
+        memory = new_memory(USM_NAMES[a.usm_type_], 0, {"queue": queue_of(a)})
     else:
         if block.resource != NULL:
             successor = successor_of(block)
@@ -657,8 +657,11 @@ cdef object memory_on_queue(Descriptor a):
     return _dpctl.memory_make(_dpctl.memory_pointer(owner), whole, ref, memory)
 
 
-cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
-    """Allocate USM of the given type, and return the ``dpctl.memory.MemoryUSM*`` object that owns the memory."""
+cpdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
+    """Allocate USM of the given type, and return the ``dpctl.memory.MemoryUSM*`` object that owns the memory.
+
+    `options` are further arguments of dpctl's constructor. dpctl cannot allocate 0 bytes, so one unused byte is allocated.
+    """
     from arrayhub.runtimes import limits    # not at the top, to keep `import arrayhub` fast
 
     memory = import_dpctl().memory
@@ -668,7 +671,7 @@ cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
         raise ValueError(f"USM: usm_type is {show(usm_type)}; accepted: {', '.join(kinds)}")
     try:
         limits.check_allocation(nbytes, options.get("alignment") or 0, options.get("queue"), usm_type)
-        return kind(nbytes, **options)
+        return kind(max(nbytes, 1), **options)
     except memory.USMAllocationError as error:
         raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{usm_type} memory ({error})") from error
     except sys.modules["dpctl"].SyclDeviceCreationError as error:
@@ -726,12 +729,7 @@ cdef int _consumer_ready(Descriptor a, object stream) except -1:
 
 cdef int _adopt_stream(Descriptor a, object stream) except -1:
     """Make `stream` wait for the producer's queue, and set it as the array's queue."""
-    if not is_queue(stream):
-        raise BufferError(f"stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
-    if stream.sycl_context != queue_of(a).sycl_context:
-        raise BufferError(
-            f"stream is {show(stream)}, whose context differs from the memory's; accepted: a queue of the memory's context"
-        )
+    check_context(stream, a)
     _consumer_ready(a, stream)
     device_of(a)               # resolve the device now, because the queue that determines it is replaced
     a.producer_ = stream
@@ -791,7 +789,7 @@ cdef int _adopt(Descriptor a) except -1:
 cdef int _allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     """Allocate device USM on the root device with the ordinal of `device`."""
     queue = queue_of_ordinal(device.device_id)
-    cdef MemoryBlock block = block_of_memory(new_memory("device", max(nbytes, 1), {"queue": queue}))
+    cdef MemoryBlock block = block_of_memory(new_memory("device", nbytes, {"queue": queue}))
     block.nbytes_ = nbytes
     place(a, block, USM_DEVICE)
     a.data_ = block.address_
@@ -960,18 +958,13 @@ def checked_queue(stream):
     """Return `stream` if it is a queue, else raise an error."""
     require_dpctl()
     if not is_a(stream, _queue_type):
-        raise BufferError(f"stream is {show(stream)} for a copy of SYCL memory; accepted: None or a dpctl.SyclQueue")
+        raise BufferError(f"stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
     return stream
 
 
 cdef QueueRef checked_ref(object queue) except NULL:
     checked_queue(queue)
     return _dpctl.queue_ref(<PyObject*> queue)
-
-
-def memory_of(str usm_type, Py_ssize_t nbytes, queue):
-    """Allocate USM of the given type on a queue's device."""
-    return new_memory(usm_type, max(nbytes, 1), {"queue": queue})
 
 
 def queue_for(device):
@@ -1005,6 +998,14 @@ cdef bint is_tensor_device(object obj) except -1:
 def shares_context(Descriptor array, queue):
     """Return whether the USM of `array` is in the context of `queue`, so that the queue can use the memory."""
     return queue_of(array).sycl_context == checked_queue(queue).sycl_context
+
+
+def check_context(stream, Descriptor array):
+    """Raise BufferError if `stream` is not a queue of the context of the array's memory."""
+    if not shares_context(array, stream):
+        raise BufferError(
+            f"stream is {show(stream)}, whose context differs from the memory's; accepted: a queue of the memory's context"
+        )
 
 
 def on_queue(Descriptor array, queue):

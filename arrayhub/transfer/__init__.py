@@ -249,7 +249,7 @@ def _into(array, view, out, stream, progress):
         _copy_to_host(view, out, stream, progress)
         return
     if share_bytes(array, out):
-        if view.ptr == out.ptr and _have_same_strides(view, out):
+        if view.ptr == out.ptr and (is_packed(out) or view.byte_strides == out.byte_strides):
             return
         array = _copy(array, order="K", stream=stream)
     target = _engine_name(out.device)
@@ -276,12 +276,6 @@ def write(fresh, source):
 def _near(array, target):
     """Return `array` if it is in host memory or in memory of the engine `target`, else a host view or a host copy."""
     return array if _ENGINES.get(array.device.type) in ("host", target) else to_host(array)
-
-
-def _have_same_strides(a, b):
-    return is_packed(a) or all(
-        x == y for x, y, length in zip(a.byte_strides, b.byte_strides, b.shape, strict=True) if length > 1
-    )
 
 
 def _only(queue, stream):

@@ -148,7 +148,7 @@ def _queue_copy(array, out, stream):
 
 def _new(array, queue, order, usm_type="device"):
     sycl.check_element(array, queue, "to_device")
-    return on_memory(array, sycl.memory_of(usm_type, array.nbytes, queue), order)
+    return on_memory(array, sycl.new_memory(usm_type, array.nbytes, {"queue": queue}), order)
 
 
 def _beside(model, array, order):
@@ -217,16 +217,10 @@ def _idle(array, stream, progress):
 def _queues(array, stream):
     """Return the queue of a copy, and the queue of the memory if it differs, else None."""
     own = sycl.queue_of(array)
-    if stream is None or stream is own:
+    if stream is None or stream is own or sycl.checked_queue(stream) == own:
         return own, None
-    queue = sycl.checked_queue(stream)
-    if queue == own:
-        return own, None
-    if queue.sycl_context != own.sycl_context:
-        raise BufferError(
-            f"stream is {stream!r}, whose context differs from the memory's; accepted: a queue of the memory's context"
-        )
-    return queue, own
+    sycl.check_context(stream, array)
+    return stream, own
 
 
 def _target_queue(ordinal, stream):
@@ -362,7 +356,7 @@ def _send_packed(source: Any, out: Any, course: Course) -> None:
             if course.progress is not None:
                 course.progress.update(values.nbytes)
         return
-    stage = sycl.memory_of("host", min(source.nbytes, max(limit, source.itemsize)), course.queue)
+    stage = sycl.new_memory("host", min(source.nbytes, max(limit, source.itemsize)), {"queue": course.queue})
     for key in keys:
         piece = out[key]
         packed = on_memory(piece, stage, "C")
