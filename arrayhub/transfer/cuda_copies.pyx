@@ -169,33 +169,6 @@ cdef class Route:
         return bool(self.plan.host_runs and self.plan.device_runs)
 
 
-cdef Walk walk(VisitPlan* plan, const int64_t* source_steps, const int64_t* target_steps) noexcept nogil:
-    cdef Walk made
-    made.axes = plan.axes
-    memcpy(made.shape, plan.shape, sizeof(plan.shape))
-    memcpy(made.source_steps, source_steps, sizeof(plan.shape))
-    memcpy(made.target_steps, target_steps, sizeof(plan.shape))
-    return made
-
-
-cdef Walk gather(VisitPlan* plan) noexcept nogil:
-    """Return the walk from the device array to contiguous words."""
-    return walk(plan, plan.device_steps, plan.run_steps)
-
-
-cdef Walk scatter(VisitPlan* plan) noexcept nogil:
-    """Return the walk from contiguous words to the device array."""
-    return walk(plan, plan.run_steps, plan.device_steps)
-
-
-cdef Walk device_to_host(VisitPlan* plan) noexcept nogil:
-    return walk(plan, plan.device_steps, plan.host_steps)
-
-
-cdef Walk host_to_device(VisitPlan* plan) noexcept nogil:
-    return walk(plan, plan.host_steps, plan.device_steps)
-
-
 cdef void fill_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
     """Copy `count` words of the host array, starting at word `first`, to contiguous memory at `run`."""
     if plan.host_runs:
@@ -473,11 +446,17 @@ def is_device_reachable(Descriptor array):
             and device_at(<uint64_t> (array.data_ + high - 1)).device_type in (kDLCUDAHost, kDLCUDAManaged))
 
 
-cdef int move(Driver* driver, size_t kernel, const char* source, char* target, Walk* walk, Py_ssize_t first,
-              Py_ssize_t count, Stream stream) noexcept nogil:
+cdef int move(Driver* driver, size_t kernel, const VisitPlan* plan, const char* source, const int64_t* source_steps,
+              char* target, const int64_t* target_steps, Py_ssize_t first, Py_ssize_t count,
+              Stream stream) noexcept nogil:
     """Launch the kernel for `count` words, starting at word `first`. `source` and `target` point to word 0."""
     cdef uint64_t begin = first, number = count
-    cdef void** arguments = [&source, &target, walk, &begin, &number]
+    cdef Walk walk
+    cdef void** arguments = [&source, &target, &walk, &begin, &number]
+    walk.axes = plan.axes
+    memcpy(walk.shape, plan.shape, sizeof(plan.shape))
+    memcpy(walk.source_steps, source_steps, sizeof(plan.shape))
+    memcpy(walk.target_steps, target_steps, sizeof(plan.shape))
     cdef Py_ssize_t blocks = (count + THREADS * PER_THREAD - 1) // (THREADS * PER_THREAD)     # at most 2**31 - 1
     return driver.launch(<void*> kernel, <unsigned int> blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL)
 
@@ -504,7 +483,6 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
     cdef char* run = <char*> staging - offset        # address that word 0 would have in the buffer
     cdef uint64_t host = <uint64_t> (plan.host + offset), far = <uint64_t> (plan.device + offset)
     cdef Stream queue = <Stream> stream
-    cdef Walk walk
     cdef bint pushed
     cdef int error
     check_handle(stream)
@@ -513,20 +491,21 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
         if plan.host_runs and plan.device_runs:
             error = driver.memcpy_async(host, far, nbytes, queue) if to_host else driver.memcpy_async(
                 far, host, nbytes, queue)
+        elif staging == 0 and to_host:
+            error = move(
+                driver, kernel, plan, plan.device, plan.device_steps, plan.host, plan.host_steps, first, count, queue)
         elif staging == 0:
-            walk = device_to_host(plan) if to_host else host_to_device(plan)
-            error = (move(driver, kernel, plan.device, plan.host, &walk, first, count, queue) if to_host
-                     else move(driver, kernel, plan.host, plan.device, &walk, first, count, queue))
+            error = move(
+                driver, kernel, plan, plan.host, plan.host_steps, plan.device, plan.device_steps, first, count, queue)
         elif to_host:
-            walk = gather(plan)
-            error = move(driver, kernel, plan.device, run, &walk, first, count, queue)
+            error = move(driver, kernel, plan, plan.device, plan.device_steps, run, plan.run_steps, first, count, queue)
             if error == 0:
                 error = driver.memcpy_async(host, staging, nbytes, queue)
         else:
-            walk = scatter(plan)
             error = driver.memcpy_async(staging, host, nbytes, queue)
             if error == 0:
-                error = move(driver, kernel, run, plan.device, &walk, first, count, queue)
+                error = move(
+                    driver, kernel, plan, run, plan.run_steps, plan.device, plan.device_steps, first, count, queue)
     leave(pushed)
     check(error, "copying a piece")
 
@@ -667,7 +646,6 @@ def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t ker
     """
     cdef Driver* driver = driver_for(device)
     cdef VisitPlan* plan = &route.plan
-    cdef Walk walk = gather(plan)
     cdef Py_ssize_t nbytes = plan.words * plan.word
     cdef bint pushed
     cdef int error
@@ -681,7 +659,8 @@ def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t ker
         if plan.device_runs:
             error = driver.memcpy_async(<uint64_t> memory.memory, <uint64_t> plan.device, nbytes, <Stream> stream)
         else:
-            error = move(driver, kernel, plan.device, memory.memory, &walk, 0, plan.words, <Stream> stream)
+            error = move(driver, kernel, plan, plan.device, plan.device_steps, memory.memory, plan.run_steps, 0, plan.words,
+                         <Stream> stream)
         if error == 0:
             error = driver.stream_synchronize(<Stream> stream)
         if error == 0:
@@ -913,7 +892,6 @@ cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
     """Copy pieces from the device to free slots, and from each slot to the host array when its transfer has ended."""
     cdef VisitPlan* plan = job.plan
     cdef Driver* driver = track.driver
-    cdef Walk walk = gather(plan)
     cdef Py_ssize_t firsts[MAX_SLOTS]
     cdef Py_ssize_t counts[MAX_SLOTS]
     cdef Py_ssize_t first = 0, count, queued = 0, arrived = 0
@@ -928,8 +906,8 @@ cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
             error = 0
             if not plan.device_runs:
                 source = seat.staging
-                error = move(driver, job.kernel, plan.device, seat.staging - first * plan.word, &walk, first, count,
-                             track.stream)
+                error = move(driver, job.kernel, plan, plan.device, plan.device_steps, seat.staging - first * plan.word,
+                             plan.run_steps, first, count, track.stream)
             if error == 0:
                 error = driver.memcpy_async(<uint64_t> slot_of(job, seat, queued), <uint64_t> source, count * plan.word,
                                             track.stream)
@@ -954,7 +932,6 @@ cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
     """Copy pieces from the host array to free slots, and from each slot to the device."""
     cdef VisitPlan* plan = job.plan
     cdef Driver* driver = track.driver
-    cdef Walk walk = scatter(plan)
     cdef Py_ssize_t first = 0, count, queued = 0
     cdef char* slot
     cdef char* target
@@ -972,8 +949,8 @@ cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
         target = plan.device + first * plan.word if plan.device_runs else seat.staging
         error = driver.memcpy_async(<uint64_t> target, <uint64_t> slot, count * plan.word, track.stream)
         if error == 0 and not plan.device_runs:
-            error = move(driver, job.kernel, seat.staging - first * plan.word, plan.device, &walk, first, count,
-                         track.stream)
+            error = move(driver, job.kernel, plan, seat.staging - first * plan.word, plan.run_steps, plan.device,
+                         plan.device_steps, first, count, track.stream)
         if error == 0:
             error = driver.event_record(track.events[queued % job.slots], track.stream)
         if error != 0:
