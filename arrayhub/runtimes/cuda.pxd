@@ -71,12 +71,11 @@ cdef intptr_t handle_or_null(object stream, intptr_t null) except? 0
 cdef int check_handle(intptr_t stream) except -1
 cdef intptr_t checked_handle(object stream) except? 0
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0
-cdef int refuse_captured_producer() except -1
-cdef int wait_for_stream(intptr_t stream, int device) except -1
-cdef int finish(intptr_t stream, int device) except -1
+cpdef int refuse_capture(intptr_t stream, int device) except -1
+cpdef int wait_for_stream(intptr_t stream, int device) except -1
+cpdef int wait_interruptibly(intptr_t stream, int device) except -1
 cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1
-cdef int allow_peer(int device, int peer) except -1
 cpdef intptr_t waiting_stream(int device, intptr_t other=*) except 0
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0
 cdef CudaEvent event_on(intptr_t stream, int device) except NULL

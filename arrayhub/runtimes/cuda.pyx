@@ -223,9 +223,7 @@ cdef bint enter_device(long long device) except -1:
 
 cdef bint enter_to_wait(intptr_t stream, int device) except -1:
     """Call `enter` before a wait for `stream`. Raise BufferError if the stream is being captured: the wait would not end."""
-    check_handle(stream)
-    if capture_of(stream, device) != 0:
-        refuse_captured_producer()
+    refuse_capture(stream, device)
     return enter(stream, device)
 
 
@@ -429,11 +427,14 @@ cdef uint64_t capture_of(intptr_t stream, int device) except? 0:
     return sequence if status == CAPTURE_ACTIVE else (UNASKABLE if status != 0 else 0)
 
 
-cdef int refuse_captured_producer() except -1:
-    raise BufferError(
-        "CUDA: the producer's stream is being captured into a graph, so its work has not run and nothing outside of the"
-        " capture can wait for it; use the array on the same stream, or export it before or after the capture"
-    )
+cpdef int refuse_capture(intptr_t stream, int device) except -1:
+    """Raise BufferError if a producer's stream is being captured into a graph. Such a stream cannot be synchronized."""
+    if capture_of(stream, device) != 0:
+        raise BufferError(
+            "CUDA: the producer's stream is being captured into a graph, so its work has not run and nothing outside of the"
+            " capture can wait for it; use the array on the same stream, or export it before or after the capture"
+        )
+    return 0
 
 
 cpdef int order_streams(intptr_t producer, intptr_t consumer, int device, int consumer_device=-1) except -1:
@@ -466,8 +467,8 @@ cpdef int order_streams(intptr_t producer, intptr_t consumer, int device, int co
     if capture != 0:
         if capture == UNASKABLE or capture != capture_of(producer, device):
             return 0
-    elif capture_of(producer, device) != 0:
-        refuse_captured_producer()
+    else:
+        refuse_capture(producer, device)
     event = event_on(producer, device)
     try:
         wait_for_event(consumer, event, there)
@@ -486,8 +487,8 @@ cdef int wait_for_event(intptr_t stream, CudaEvent event, int device) except -1:
     return check(error, "cuStreamWaitEvent")
 
 
-cdef int wait_for_stream(intptr_t stream, int device) except -1:
-    """Wait for the work queued on `stream`."""
+cpdef int wait_for_stream(intptr_t stream, int device) except -1:
+    """Wait, with low latency, for the work queued on `stream`. Signals are not handled during the wait."""
     cdef bint pushed = enter_to_wait(stream, device)
     cdef int error
     with nogil:
@@ -496,7 +497,7 @@ cdef int wait_for_stream(intptr_t stream, int device) except -1:
     return check(error, "cuStreamSynchronize")
 
 
-cdef int finish(intptr_t stream, int device) except -1:
+cpdef int wait_interruptibly(intptr_t stream, int device) except -1:
     """Wait for the work that is currently queued on `stream`. Signals are handled, so Ctrl-C interrupts the wait."""
     cdef CudaEvent event = NULL
     cdef bint pushed = enter_to_wait(stream, device)
@@ -554,11 +555,18 @@ cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, 
     return check(error, "cuMemcpyAsync")
 
 
-cdef int allow_peer(int device, int peer) except -1:
-    """Let `device` access the memory of the device `peer`, if supported. Otherwise the driver copies through the host.
+def allow_peer(int device, int peer):
+    """Let two devices access each other's memory, if supported. Otherwise the driver copies through the host.
 
     Only the first call for two devices asks the driver.
     """
+    if device != peer:
+        allow_access(device, peer)
+        allow_access(peer, device)
+
+
+cdef int allow_access(int device, int peer) except -1:
+    """Let `device` access the memory of the device `peer`, if supported."""
     cdef int here, there, yes = 0, error
     cdef Context context = primary_context(device), other = primary_context(peer)
     if is_done(&_paired[device * MAX_DEVICES + peer]):

@@ -25,7 +25,15 @@ from arrayhub._core.descriptor import HUGE_PAGE, PAGE, empty_like, slowest_first
 from arrayhub._core.errors import needed
 from arrayhub.libraries.cupy import as_words, on_memory
 from arrayhub.libraries.numpy import raw
-from arrayhub.runtimes.cuda import order_streams, stream_handle, waiting_stream
+from arrayhub.runtimes.cuda import (
+    allow_peer,
+    order_streams,
+    refuse_capture,
+    stream_handle,
+    wait_for_stream,
+    wait_interruptibly,
+    waiting_stream,
+)
 from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_copies import (
@@ -37,7 +45,6 @@ from arrayhub.transfer.cuda_copies import (
     UNINTERRUPTED_COPY,
     Lane,
     Route,
-    allow_peer,
     at_once,
     copy_across,
     copy_by,
@@ -49,9 +56,6 @@ from arrayhub.transfer.cuda_copies import (
     need_device,
     queue_piece,
     reading_stream,
-    refuse_capture,
-    wait,
-    wait_for_piece,
 )
 from arrayhub.transfer.host_copies import broadcast
 
@@ -292,7 +296,7 @@ def _fetch_small(route, ordinal, stream):
         return False
     kernel = 0 if route.device_runs else cuda_kernel.handle(route.word, ordinal)
     pool = pinned.pool
-    wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
+    wait_interruptibly(stream, ordinal)  # before acquiring the pool, which other copies need
     if pool.lock.locked():  # possibly by a long copy, or by this thread
         return False
     with pool.in_use():
@@ -317,7 +321,7 @@ def _is_faster_gathered_on_host(array, route):
 def _in_one_piece(array, out, ordinal, stream):
     """Copy a small host array to a C-contiguous array on a device through a temporary host array."""
     if array.nbytes > PAGEABLE and not pinned.pool.is_mine():
-        wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
+        wait_interruptibly(stream, ordinal)  # before acquiring the pool, which other copies need
         with pinned.pool.in_use():
             block = pinned.pool.memory(array.nbytes, ordinal)
             if block is not None:
@@ -339,7 +343,7 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
         refuse_capture(stream, ordinal)
     nbytes = route.words * route.word
     if not queued_only and nbytes >= SMALL_COPY:
-        wait(stream, ordinal)  # Ctrl-C interrupts the wait for the producer's work
+        wait_interruptibly(stream, ordinal)  # for the producer's work
     most = settings.chunk() if detour else UNINTERRUPTED_COPY
     streams = [stream]
     if detour and nbytes > most and not queued_only:
@@ -359,7 +363,7 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
             since += words * route.word
             if not queued_only and (since >= UNINTERRUPTED_COPY or first + words == route.words):
                 for each in streams:
-                    wait_for_piece(each, ordinal)
+                    wait_for_stream(each, ordinal)
                 if progress is not None:
                     progress.update(since)
                 since = 0
@@ -377,7 +381,7 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
     pool = pinned.pool
     mine = pool.is_mine()
     if not straight or (nbytes >= SMALL_COPY and not mine):
-        wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
+        wait_interruptibly(stream, ordinal)  # before acquiring the pool, which other copies need
     if not mine and (nbytes >= SMALL_COPY or not straight):
         with pool.in_use():
             lanes, slots, piece = _cut(nbytes, settings.threads())
@@ -401,7 +405,7 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
     kernel, staging = 0, _Nowhere
     if not route.device_runs:
         kernel, staging = _kernel_and_staging(route, ordinal, stream, len(lanes) * words)
-        wait(stream, ordinal)  # cupy's pool allocates memory in stream order on `stream`, and lanes use other streams
+        wait_interruptibly(stream, ordinal)  # cupy's pool allocates in stream order, and lanes use other streams
     copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging.ptr, report, threaded)
 
 

@@ -28,7 +28,6 @@ from arrayhub._core.descriptor cimport (
     size_of,
 )
 from arrayhub._core.layout cimport MAX_NDIM
-from arrayhub.runtimes cimport cuda as runtime
 from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
     Context,
@@ -43,14 +42,13 @@ from arrayhub.runtimes.cuda cimport (
     device_at,
     driver_for,
     enter,
-    finish,
     getpid,
     has_device,
     leave,
     order_streams,
     primary_context,
-    refuse_captured_producer,
-    wait_for_stream,
+    refuse_capture,
+    wait_interruptibly,
 )
 from arrayhub.transfer.host_copies cimport put
 from arrayhub.transfer.loops cimport LARGEST_WORD, Dimension, RowLoop, copy_rows, insert, join, row_loop
@@ -395,24 +393,7 @@ def hold_producers(intptr_t user, *arrays):
         else:
             order_streams(user, <intptr_t> array.stream_, device)
     if unknown:
-        finish(user, device)
-
-
-def wait(intptr_t stream, int device):
-    """Wait for the work that is queued on a stream. Ctrl-C interrupts the wait."""
-    finish(stream, device)
-
-
-def wait_for_piece(intptr_t stream, int device):
-    """Wait, with low latency, for queued work of some milliseconds. Interrupts are not handled during the wait."""
-    wait_for_stream(stream, device)
-
-
-def allow_peer(int device, int peer):
-    """Enable peer access between two devices if the machine supports it."""
-    if device != peer:
-        runtime.allow_peer(device, peer)
-        runtime.allow_peer(peer, device)
+        wait_interruptibly(user, device)
 
 
 def copy_across(Descriptor array, Descriptor out, intptr_t writing):
@@ -431,7 +412,7 @@ def copy_across(Descriptor array, Descriptor out, intptr_t writing):
     reading = copying_stream(array, None, source)
     order_streams(writing, reading, out.device_.device_id, source)
     if nbytes >= SMALL_COPY:
-        finish(reading, source)      # Ctrl-C interrupts the wait for the producer's work
+        wait_interruptibly(reading, source)      # for the producer's work
     copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, reading, source)
     return True
 
@@ -508,13 +489,6 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
                     driver, kernel, plan, run, plan.run_steps, plan.device, plan.device_steps, first, count, queue)
     leave(pushed)
     check(error, "copying a piece")
-
-
-def refuse_capture(intptr_t stream, int device):
-    """Raise BufferError if a stream is being captured into a graph: such a stream cannot be synchronized."""
-    check_handle(stream)
-    if capture_of(stream, device) != 0:
-        refuse_captured_producer()
 
 
 # ------------------------------------------------------------------------------------------------------------------- cuda lanes
