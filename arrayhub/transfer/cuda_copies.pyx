@@ -18,7 +18,6 @@ from arrayhub._core.descriptor cimport (
     PAGE,
     Descriptor,
     extent,
-    host_readable,
     kDLCPU,
     kDLCUDA,
     kDLCUDAHost,
@@ -587,19 +586,12 @@ def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
     memory : Pinned
         Buffer of at least ``near.nbytes`` bytes, to which the elements are copied in the order of `far`.
     near, far : USMArray
-        Host array and device array of the same shape and item size, not empty.
+        Host array and device array of the same shape and item size, not empty and not packed.
     stream : object or None
         Stream on which the write to `far` is ordered.
     """
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = size_of(near) * near.itemsize_
-    if (not 0 < nbytes <= memory.nbytes or not same_shape(near, far) or near.itemsize_ != far.itemsize_
-            or (near.flags_ | far.flags_) & PACKED or not far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
-            or not host_readable(near)):
-        raise ValueError(
-            "copy_by: the arrays do not match; accepted: a host array and a contiguous device array of the same shape "
-            "and item size, not empty, not packed, and not larger than the pinned memory"
-        )
     with nogil:
         put(memory.memory, far.byte_strides_, near)
     copy_now(<uint64_t> far.data_, <uint64_t> memory.memory, nbytes, copying_stream(far, stream, device), device)
@@ -623,10 +615,6 @@ def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t ker
     cdef Py_ssize_t nbytes = plan.words * plan.word
     cdef bint pushed
     cdef int error
-    if nbytes > memory.nbytes:
-        raise ValueError(f"fetch_by: the copy has {nbytes} bytes; accepted: at most {memory.nbytes}")
-    if kernel == 0 and not plan.device_runs:
-        raise ValueError("fetch_by: kernel is 0; accepted: the handle of a kernel, because the device array has gaps")
     refuse_capture(stream, device)
     pushed = enter(stream, device)
     with nogil:
@@ -728,7 +716,7 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
     kernel : int
         Handle of the kernel for the words of the route, or 0 if the device array is contiguous.
     lanes : list of Lane
-        Lanes that no other copy uses.
+        One or more lanes that no other copy uses.
     memory : int
         Address of the slots of all lanes in host memory, preferably pinned.
     staging : int
@@ -743,9 +731,6 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
     cdef Py_ssize_t size = piece * route.plan.word, reported = 0, done
     cdef int count = <int> len(lanes), started = 0, k
     cdef bint running = False
-    if count == 0 or piece <= 0 or not 0 < slots <= MAX_SLOTS:
-        raise ValueError(f"copy_by_lanes: {count} lanes of {slots} slots of {piece} words; accepted: 1 or more lanes, "
-                         f"1 to {MAX_SLOTS} slots and 1 or more words")
     cdef Seat* seats = <Seat*> PyMem_Malloc(count * sizeof(Seat))
     if seats == NULL:
         raise MemoryError()
