@@ -182,6 +182,12 @@ cdef Context primary_context(int device) except NULL:
     return _primary[device]
 
 
+def primary_context_of(int device):
+    """Return the address of a device's primary context, for functions of the driver that ctypes calls."""
+    driver_for(device)
+    return <size_t> primary_context(device)
+
+
 cdef bint enter(intptr_t stream, int device) except -1:
     """Make the context of `stream` current. Return whether `leave` must restore the previous context.
 

@@ -18,9 +18,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from arrayhub.runtimes import CUDA_FILE
+from arrayhub.runtimes.cuda import has_device, primary_context_of
 
 HANDLE = 64  # bytes of CUipcMemHandle, CUipcEventHandle and CUmemPoolPtrExportData
 UUID = 16  # bytes
@@ -44,21 +46,12 @@ class CudaError(BufferError):
     """Exception for a failed call of the CUDA driver."""
 
 
-_loaded: ctypes.CDLL | None = None  # set after the driver is initialized
-_contexts: dict[tuple[int, int], ctypes.c_void_p] = {}  # keyed by (device, process)
-_streams: dict[tuple[int, int], int] = {}  # keyed by (device, process)
-
-
+@cache
 def _driver() -> ctypes.CDLL:
-    global _loaded
-    if _loaded is None:
-        try:
-            driver = ctypes.CDLL(CUDA_FILE)
-        except OSError as error:
-            raise CudaError(f"CUDA: this machine does not have a driver ({error})") from error
-        _call_of(driver, "cuInit", 0)
-        _loaded = driver
-    return _loaded
+    """Return the driver's library, which `has_device` has initialized."""
+    if not has_device():
+        raise CudaError("CUDA: this machine does not have a driver with a device")
+    return ctypes.CDLL(CUDA_FILE)
 
 
 def _call(name: str, *arguments: Any) -> None:
@@ -69,10 +62,7 @@ def _call(name: str, *arguments: Any) -> None:
     CudaError
         The function fails, or does not exist in the driver.
     """
-    _call_of(_driver(), name, *arguments)
-
-
-def _call_of(driver: ctypes.CDLL, name: str, *arguments: Any) -> None:
+    driver = _driver()
     try:
         function = getattr(driver, name)
     except AttributeError as error:
@@ -92,21 +82,10 @@ def _pointer(value: int) -> ctypes.c_void_p:
     return ctypes.c_void_p(value)
 
 
-def _context(device: int) -> ctypes.c_void_p:
-    """Return the primary context of a device, which is retained for the life of the process."""
-    key = device, os.getpid()
-    if key not in _contexts:
-        handle, context = ctypes.c_int(), ctypes.c_void_p()
-        _call("cuDeviceGet", ctypes.byref(handle), device)
-        _call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
-        _contexts[key] = context
-    return _contexts[key]
-
-
 @contextmanager
 def on_device(device: int) -> Iterator[None]:
     """Make the primary context of a device current."""
-    _call("cuCtxPushCurrent_v2", _context(device))
+    _call("cuCtxPushCurrent_v2", _pointer(primary_context_of(device)))
     try:
         yield
     finally:
@@ -221,14 +200,13 @@ class Event:
 # ---------------------------------------------------------------------------------------------- the borrower's side
 
 
+@cache
 def _internal_stream(device: int) -> int:
-    key = device, os.getpid()
-    if key not in _streams:
-        stream = ctypes.c_void_p()
-        with on_device(device):
-            _call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
-        _streams[key] = stream.value or 0
-    return _streams[key]
+    """Return the stream of a device that waits for other processes. Copies in this process use other streams."""
+    stream = ctypes.c_void_p()
+    with on_device(device):
+        _call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
+    return stream.value or 0
 
 
 def stream_after(event: bytes, stream: int | None, device: int) -> int:
@@ -325,5 +303,5 @@ def _close(device: int, *calls: tuple[str, Any]) -> None:
             _call("cuCtxSynchronize")
             for name, argument in calls:
                 _call(name, argument)
-    except CudaError:
+    except BufferError:
         pass
