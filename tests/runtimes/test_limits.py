@@ -6,19 +6,27 @@ The available devices support fp64, so the tests substitute the limits of device
 import arrayhub as ah
 
 # isort: split
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from arrayhub.libraries.dpctl import can_pack
 from arrayhub.runtimes import limits
-from arrayhub.runtimes.limits import Limits, check_size, check_type
 
-ARC = Limits("Arc A770", frozenset({"fp16"}), 4 << 30)
-CPU = Limits("CPU", frozenset({"fp64"}), 12 << 30)
+
+def queue_of(name, most, *aspects):
+    """Return an object with the attributes of a queue on a device with a name, a maximum size and aspects."""
+    has = {f"has_aspect_{aspect}": aspect in aspects for aspect in ("fp64", "fp16")}
+    return SimpleNamespace(sycl_device=SimpleNamespace(name=name, max_mem_alloc_size=most, **has))
+
+
+ARC = queue_of("Arc A770", 4 << 30, "fp16")
+CPU = queue_of("CPU", 12 << 30, "fp64")
 
 
 @pytest.mark.parametrize(
-    ("device", "element", "aspect", "other"),
+    ("queue", "element", "aspect", "other"),
     [
         (ARC, "float64", "fp64", "float32"),
         (ARC, "complex128", "fp64", "complex64"),
@@ -26,33 +34,26 @@ CPU = Limits("CPU", frozenset({"fp64"}), 12 << 30)
         (CPU, "complex32", "fp16", "complex64"),
     ],
 )
-def test_types_that_a_device_lacks_are_rejected(device, element, aspect, other):
-    message = f"f: dtype is {element}, which {device.name} does not support .*{aspect}.*Pass dtype='{other}'"
+def test_types_that_a_device_lacks_are_rejected(queue, element, aspect, other):
+    message = f"f: dtype is {element}, which {queue.sycl_device.name} does not support .*{aspect}.*Pass dtype='{other}'"
     with pytest.raises(TypeError, match=message):
-        check_type(device, element, "f")
+        limits.check_element(element, queue, "f")
 
 
 @pytest.mark.parametrize("element", ["float32", "complex64", "int64", "bool", "bfloat16", "float8_e5m2"])
 def test_types_that_every_device_has_are_accepted(element):
-    check_type(Limits("none", frozenset(), 0), element, "f")
-    check_type(ARC, "float16", "f")
-    check_type(CPU, "float64", "f")
+    limits.check_element(element, queue_of("none", 0), "f")
+    limits.check_element("float16", ARC, "f")
+    limits.check_element("float64", CPU, "f")
 
 
 def test_sizes_and_alignments_above_the_limit_are_rejected():
-    check_size(ARC, 4 << 30, 4096, "device")
+    limits.check_allocation(4 << 30, 4096, ARC, "device")
     accepted = f"accepted: at most {4 << 30} bytes in one allocation of Arc A770"
     with pytest.raises(MemoryError, match=f"cannot allocate {(4 << 30) + 1} bytes of USM-device memory; {accepted}"):
-        check_size(ARC, (4 << 30) + 1, 64, "device")
+        limits.check_allocation((4 << 30) + 1, 64, ARC, "device")
     with pytest.raises(MemoryError, match=f"memory with an alignment of {1 << 50} bytes; {accepted}"):
-        check_size(ARC, 1, 1 << 50, "shared")
-
-
-def test_limits_of_a_device_are_those_that_dpctl_reports(dpctl):
-    device = dpctl.SyclDevice()
-    facts = limits.limits_of(device)
-    assert ("fp64" in facts.aspects, "fp16" in facts.aspects) == (device.has_aspect_fp64, device.has_aspect_fp16)
-    assert facts.most == device.max_mem_alloc_size
+        limits.check_allocation(1, 1 << 50, ARC, "shared")
 
 
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
@@ -88,7 +89,7 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_every_allocating_function_checks_the_limits(dpctl, monkeypatch, call):
     """Each function that allocates checks the limits, here those of a device without fp64."""
-    monkeypatch.setattr(limits, "limits_of", lambda device: ARC)
+    monkeypatch.setattr(limits, "_device_of", lambda queue: ARC.sycl_device)
     with pytest.raises(TypeError, match="dtype is (float64|complex128), which Arc A770 does not support .*Pass dtype="):
         CALLS[call]()
     assert ah.zeros(3, "f4", memory="usm_device").to_host().to_numpy().tolist() == [0, 0, 0]
@@ -101,7 +102,7 @@ def test_16_byte_elements_are_copied_without_fp64(dpctl, monkeypatch):
     queue = dpctl.SyclQueue(dpctl.SyclDevice("cpu"))  # new, because the result of can_pack is kept for a queue
     out = ah.to_device(np.zeros((4, 6), "V16"), queue)
     given = np.arange(4 * 3 * 16, dtype="u1").view("V16").reshape(4, 3)
-    monkeypatch.setattr(limits, "limits_of", lambda device: ARC)
+    monkeypatch.setattr(limits, "_device_of", lambda queue: ARC.sycl_device)
     assert limits.has_type("complex128", out.base.sycl_queue) is False
     assert not can_pack(out)
     out[:, ::2] = given
