@@ -94,12 +94,16 @@ def to_other(array, ordinal, *, stream=None, progress=None):
 
 def copy(array, order, *, stream=None):
     """Copy USM to USM of the same type on the same queue, contiguous in `order`."""
-    return _beside(array, array, order)
+    return beside(array, array, order)
 
 
-def beside(model, array):
-    """Copy host-readable `array` to C-contiguous USM with the USM type and the queue of `model`."""
-    return _beside(model, array, "C")
+def beside(model, array, order="C"):
+    """Copy USM or host-readable memory to new USM with the USM type and the queue of `model`, contiguous in `order`."""
+    queue = sycl.queue_of(model)
+    fresh = _new(array, queue, order, model.usm_type)
+    if is_host_readable(fresh):
+        return host.to_host(array, out=fresh)
+    return _copy_to_usm(array, fresh, Course(queue))
 
 
 def assign(array, out, *, stream=None, progress=None, fresh=False):
@@ -149,15 +153,6 @@ def _queue_copy(array, out, stream):
 def _new(array, queue, order, usm_type="device"):
     sycl.check_element(array, queue, "to_device")
     return on_memory(array, sycl.new_memory(usm_type, array.nbytes, {"queue": queue}), order)
-
-
-def _beside(model, array, order):
-    """Copy USM or host-readable memory to new USM with the USM type and the queue of `model`."""
-    queue = sycl.queue_of(model)
-    fresh = _new(array, queue, order, model.usm_type)
-    if is_host_readable(fresh):
-        return host.to_host(array, out=fresh)
-    return _copy_to_usm(array, fresh, Course(queue))
 
 
 def _copy_to_usm(array, out, course, fresh=True):
