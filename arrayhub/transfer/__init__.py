@@ -46,17 +46,6 @@ _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda"
 # Engine modules by name, each imported with the first copy that needs it.
 _loaded: dict[str, Any] = {}
 
-# Functions that copy an array between devices, keyed by the engines of the source and the target. The last function
-# belongs to the target's engine. If there are two functions, the first belongs to the source's engine.
-_ROUTES = {
-    ("host", "sycl"): ("from_host",),
-    ("host", "cuda"): ("from_host",),
-    ("sycl", "sycl"): ("to_other",),
-    ("cuda", "cuda"): ("to_other",),
-    ("sycl", "cuda"): ("to_host", "from_host"),
-    ("cuda", "sycl"): ("to_host", "from_host"),
-}
-
 # Kinds of memory that `to_device` does not allocate.
 _NO_TARGETS = ("cuda_host", "cuda_managed")
 
@@ -204,15 +193,16 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
         raise BufferError(
             f"to_device: the transfer from {array.device} to {there} requires a copy, and copy=False forbids one"
         )
-    elsewhere = _ENGINES.get(array.device.type) != target
-    source = "host" if elsewhere and is_host_readable(array) else _engine_name(array.device)
-    *first_steps, last = _ROUTES[source, target]
+    is_near = _ENGINES.get(array.device.type) == target
+    through_host = not is_near and not is_host_readable(array)
     from arrayhub.transfer.progress import reporting
 
-    with reporting(progress, array.nbytes * (len(first_steps) + 1)) as report:
-        for function in first_steps:
-            array = getattr(_engine(source), function)(array, progress=report)
-        return getattr(_engine(target), last)(array, device.id, stream=stream, progress=report)
+    with reporting(progress, array.nbytes * (2 if through_host else 1)) as report:
+        if is_near:
+            return _engine(target).to_other(array, device.id, stream=stream, progress=report)
+        if through_host:
+            array = _engine(_engine_name(array.device)).to_host(array, progress=report)
+        return _engine(target).from_host(array, device.id, stream=stream, progress=report)
 
 
 def into(array, out, device, *, copy=None, stream=None, progress=None):
