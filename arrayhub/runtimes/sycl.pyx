@@ -118,7 +118,6 @@ cdef int enter(Native* native, void* context) noexcept:
         native.info = alloc_info(native.context)
         if native.info == NULL:
             leave(native)
-            native.backend = OTHER
     elif backend == DPCTL_LEVEL_ZERO and _call.address_range != NULL:
         native.context = _call.native(context)
         native.backend = LEVEL_ZERO
@@ -171,13 +170,12 @@ cdef struct DpctlFunctions:
     void* (*context_ref)(PyObject* context)
     object (*context_make)(void* context)
     object (*event_make)(void* event)
+    object (*device_make)(void* device)
     int (*pointer_type)(void* pointer, ContextRef context) noexcept nogil
     void* (*pointer_device)(void* pointer, ContextRef context) noexcept nogil
     void (*delete_device)(void* device) noexcept nogil
-    QueueRef (*queue_create)(ContextRef context, void* device, void* handler, int properties) noexcept nogil
     void* (*queue_context)(void* queue) noexcept nogil
     void (*delete_context)(void* context) noexcept nogil
-    void (*delete_queue)(void* queue) noexcept nogil
     void (*wait)(void* queue) noexcept nogil
     EventRef (*barrier)(QueueRef queue) noexcept nogil
     EventRef (*barrier_for_events)(QueueRef queue, const EventRef* events, size_t count) noexcept nogil
@@ -198,11 +196,12 @@ _MODULE_NAMES = (       # module, function, and its signature
     ("dpctl._sycl_context", "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({_CONTEXT})"),
     ("dpctl._sycl_context", "SyclContext_Make", f"{_CONTEXT}(DPCTLSyclContextRef)"),
     ("dpctl._sycl_event", "SyclEvent_Make", "struct PySyclEventObject *(DPCTLSyclEventRef)"),
+    ("dpctl._sycl_device", "SyclDevice_Make", "struct PySyclDeviceObject *(DPCTLSyclDeviceRef)"),
 )
 _LIBRARY_NAMES = (
-    "DPCTLUSM_GetPointerType", "DPCTLUSM_GetPointerDevice", "DPCTLDevice_Delete", "DPCTLQueue_Create",
-    "DPCTLQueue_GetContext", "DPCTLContext_Delete", "DPCTLQueue_Delete", "DPCTLQueue_Wait", "DPCTLQueue_SubmitBarrier",
-    "DPCTLQueue_SubmitBarrierForEvents", "DPCTLQueue_MemcpyWithEvents", "DPCTLEvent_Wait", "DPCTLEvent_Delete",
+    "DPCTLUSM_GetPointerType", "DPCTLUSM_GetPointerDevice", "DPCTLDevice_Delete", "DPCTLQueue_GetContext",
+    "DPCTLContext_Delete", "DPCTLQueue_Wait", "DPCTLQueue_SubmitBarrier", "DPCTLQueue_SubmitBarrierForEvents",
+    "DPCTLQueue_MemcpyWithEvents", "DPCTLEvent_Wait", "DPCTLEvent_Delete",
 )
 
 cdef DpctlFunctions _dpctl
@@ -563,19 +562,18 @@ cdef object from_capsule(object syclobj):
 cdef object queue_from_context(object context, void* pointer):
     """Return a queue on the device of `pointer` in `context`, or on the first device if `pointer` is not USM of `context`."""
     cdef ContextRef ref = _dpctl.context_ref(<PyObject*> context)
+    cdef void* place = NULL
     # This check comes first, because `pointer_device` ends the process for a pointer that is not USM of the context.
-    if pointer == NULL or _dpctl.pointer_type(pointer, ref) == 0:
-        return sys.modules["dpctl"].SyclQueue(context, context.get_devices()[0])
-    # The device and the queue are created in two steps, because dpctl's combined function leaks the device.
-    cdef void* device = _dpctl.pointer_device(pointer, ref)
-    cdef QueueRef queue = NULL if device == NULL else _dpctl.queue_create(ref, device, NULL, 0)
-    _dpctl.delete_device(device)
-    if queue == NULL:
-        raise RuntimeError("SYCL: dpctl cannot create a queue for the device and the context of a USM pointer")
-    try:
-        return _dpctl.queue_make(queue)
-    finally:
-        _dpctl.delete_queue(queue)
+    if pointer != NULL and _dpctl.pointer_type(pointer, ref) != 0:
+        place = _dpctl.pointer_device(pointer, ref)
+    if place == NULL:
+        device = context.get_devices()[0]
+    else:
+        try:
+            device = _dpctl.device_make(place)
+        finally:
+            _dpctl.delete_device(place)
+    return sys.modules["dpctl"].SyclQueue(context, device)
 
 
 cpdef object queue_of_ordinal(int ordinal):
