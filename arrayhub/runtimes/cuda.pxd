@@ -9,7 +9,7 @@ cdef extern from "platform.h" nogil:
 
 # Stream handles with special meanings, from CU_STREAM_LEGACY and CU_STREAM_PER_THREAD of the driver API. DLPack and the
 # CUDA array interface use the same numbers.
-cdef enum:
+cpdef enum:
     NO_STREAM = -1       # DLPack: no synchronization
     LEGACY_STREAM = 1
     PER_THREAD_STREAM = 2

@@ -26,7 +26,6 @@ from arrayhub.runtimes.cuda import has_device, primary_context_of
 
 HANDLE = 64  # bytes of CUipcMemHandle, CUipcEventHandle and CUmemPoolPtrExportData
 UUID = 16  # bytes
-LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
 
 _BUFFER_ID, _MEMPOOL_HANDLE = 7, 17  # CUpointer_attribute
 _DISABLE_TIMING, _INTERPROCESS = 2, 4  # CUevent_flags
@@ -74,18 +73,10 @@ def _call(name: str, *arguments: Any) -> None:
         raise CudaError(f"CUDA: {name} failed with {(text.value or b'an unknown error').decode()} ({code})")
 
 
-def _address(value: int) -> ctypes.c_uint64:
-    return ctypes.c_uint64(value)
-
-
-def _pointer(value: int) -> ctypes.c_void_p:
-    return ctypes.c_void_p(value)
-
-
 @contextmanager
 def on_device(device: int) -> Iterator[None]:
     """Make the primary context of a device current."""
-    _call("cuCtxPushCurrent_v2", _pointer(primary_context_of(device)))
+    _call("cuCtxPushCurrent_v2", ctypes.c_void_p(primary_context_of(device)))
     try:
         yield
     finally:
@@ -129,8 +120,8 @@ def allocation_at(address: int, device: int) -> tuple[int, int, int]:
     """Return the address, the size in bytes and the identifier of the allocation that contains an address."""
     base, size, number = ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_uint64()
     with on_device(device):
-        _call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), _address(address))
-        _call("cuPointerGetAttribute", ctypes.byref(number), _BUFFER_ID, _address(address))
+        _call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(address))
+        _call("cuPointerGetAttribute", ctypes.byref(number), _BUFFER_ID, ctypes.c_uint64(address))
     return base.value, size.value, number.value
 
 
@@ -138,7 +129,7 @@ def pool_of(address: int) -> int:
     """Return the handle of the stream-ordered pool that contains an address, or 0."""
     pool = ctypes.c_void_p()
     try:
-        _call("cuPointerGetAttribute", ctypes.byref(pool), _MEMPOOL_HANDLE, _address(address))
+        _call("cuPointerGetAttribute", ctypes.byref(pool), _MEMPOOL_HANDLE, ctypes.c_uint64(address))
     except CudaError:  # some versions of the driver return an error for memory outside of pools
         return 0
     return pool.value or 0
@@ -148,7 +139,7 @@ def export_memory(base: int, device: int) -> bytes:
     """Return the IPC handle of an allocation from ``cudaMalloc``."""
     handle = _Bytes()
     with on_device(device):
-        _call("cuIpcGetMemHandle", ctypes.byref(handle), _address(base))
+        _call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_uint64(base))
     return bytes(handle.value)
 
 
@@ -156,11 +147,11 @@ def export_from_pool(base: int, pool: int, device: int) -> tuple[bytes, int]:
     """Return the IPC handle of an allocation from a pool, and a new file descriptor of the pool."""
     data, descriptor = _Bytes(), ctypes.c_int(-1)
     with on_device(device):
-        _call("cuMemPoolExportPointer", ctypes.byref(data), _address(base))
+        _call("cuMemPoolExportPointer", ctypes.byref(data), ctypes.c_uint64(base))
         _call(
             "cuMemPoolExportToShareableHandle",
             ctypes.byref(descriptor),
-            _pointer(pool),
+            ctypes.c_void_p(pool),
             _POSIX_DESCRIPTOR,
             ctypes.c_uint64(0),
         )
@@ -180,10 +171,10 @@ class Event:
         """Record the event on a stream, after the work that is now queued."""
         capturing = ctypes.c_int()
         with on_device(self._device):
-            _call("cuStreamIsCapturing", _pointer(stream), ctypes.byref(capturing))
+            _call("cuStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(capturing))
             if capturing.value:
                 raise CudaError("CUDA: the stream of the array is being captured into a graph; end the capture first")
-            _call("cuEventRecord", self._event, _pointer(stream))
+            _call("cuEventRecord", self._event, ctypes.c_void_p(stream))
 
     def export(self) -> bytes:
         """Return the IPC handle of the event."""
@@ -216,7 +207,7 @@ def stream_after(event: bytes, stream: int | None, device: int) -> int:
     with on_device(device):
         _call("cuIpcOpenEventHandle", ctypes.byref(opened), _Bytes.from_buffer_copy(event))
         try:
-            _call("cuStreamWaitEvent", _pointer(chosen), opened, 0)
+            _call("cuStreamWaitEvent", ctypes.c_void_p(chosen), opened, 0)
         finally:
             _call("cuEventDestroy_v2", opened)  # takes effect once the event is complete
     return chosen
@@ -279,7 +270,7 @@ def _open_from_pool(handle: bytes, descriptor: int, device: int) -> _Import:
         _call(
             "cuMemPoolImportFromShareableHandle",
             ctypes.byref(pool),
-            _pointer(descriptor),
+            ctypes.c_void_p(descriptor),
             _POSIX_DESCRIPTOR,
             ctypes.c_uint64(0),
         )

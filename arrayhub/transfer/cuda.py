@@ -26,6 +26,9 @@ from arrayhub._core.errors import needed
 from arrayhub.libraries.cupy import as_words, on_memory
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.cuda import (
+    LEGACY_STREAM,
+    NO_STREAM,
+    PER_THREAD_STREAM,
     allow_peer,
     order_streams,
     refuse_capture,
@@ -59,7 +62,6 @@ from arrayhub.transfer.cuda_copies import (
 )
 from arrayhub.transfer.host_copies import broadcast
 
-_LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # minimum bytes per lane; smaller copies use fewer lanes
 _THREADED = 3 << 20  # bytes; below this size, copies that reorder elements are as fast on one thread as on several
@@ -80,7 +82,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
         The allocation on the host or the device failed.
     """
     near = empty_like(array, order) if out is None else out
-    queued_only = out is not None and stream is not None and stream_handle(stream) != _NO_STREAM
+    queued_only = out is not None and stream is not None and stream_handle(stream) != NO_STREAM
     if array.nbytes == 0 or (not queued_only and at_once(near, array, stream)):
         return near
     ordinal = array.device.id
@@ -462,7 +464,7 @@ def _ordinal(cupy, array):
 
 def _current(cupy):
     """Return the handle of cupy's current stream, or 1 for the legacy default stream, because 0 is ambiguous."""
-    return cupy.cuda.get_current_stream().ptr or _LEGACY
+    return cupy.cuda.get_current_stream().ptr or LEGACY_STREAM
 
 
 def _external(cupy, number, ordinal):
@@ -478,9 +480,9 @@ def _external(cupy, number, ordinal):
 
 def _on(cupy, ordinal, stream):
     """Return a context manager that makes a device and a stream current. None and -1 keep the current stream."""
-    number = _NO_STREAM if stream is None else stream_handle(stream)
+    number = NO_STREAM if stream is None else stream_handle(stream)
     is_current = cupy.cuda.runtime.getDevice() == ordinal
-    if number == _NO_STREAM or (is_current and number == _current(cupy)):
+    if number == NO_STREAM or (is_current and number == _current(cupy)):
         return contextlib.nullcontext() if is_current else cupy.cuda.Device(ordinal)
     return _enter_stream(cupy, ordinal, number, stream)
 
@@ -489,7 +491,7 @@ def _on(cupy, ordinal, stream):
 def _enter_stream(cupy, ordinal, number, stream):
     """Make a device and a stream current."""
     with cupy.cuda.Device(ordinal):
-        chosen = {_LEGACY: cupy.cuda.Stream.null, _PER_THREAD: cupy.cuda.Stream.ptds}.get(number)
+        chosen = {LEGACY_STREAM: cupy.cuda.Stream.null, PER_THREAD_STREAM: cupy.cuda.Stream.ptds}.get(number)
         if chosen is None:
             chosen = _external(cupy, number, ordinal)
             chosen.owner = stream  # arrays on this stream keep `chosen` alive, and thereby the owner of the handle

@@ -9,7 +9,7 @@ from typing import Any
 
 from arrayhub.array.usm_array import USMArray
 from arrayhub.runtimes import cuda_ipc
-from arrayhub.runtimes.cuda import stream_handle, stream_of_array
+from arrayhub.runtimes.cuda import LEGACY_STREAM, PER_THREAD_STREAM, stream_handle, stream_of_array
 from arrayhub.transport.ipc_server import Borrow
 
 _COPY = (
@@ -34,7 +34,7 @@ class Export:
             raise BufferError(_why(getattr(self, "_pool", 0), error)) from error
         self._event = cuda_ipc.Event(self._device)
         stream = stream_of_array(array)
-        self._stream = cuda_ipc.LEGACY_STREAM if stream is None else stream
+        self._stream = LEGACY_STREAM if stream is None else stream
         self._event.record(self._stream)
 
     def _memory(self, keep: Callable[[int], None] = os.close) -> bytes:
@@ -48,7 +48,7 @@ class Export:
     def grant(self, _: Any) -> tuple[bytes, list[int]]:
         """Return the reply to a borrower."""
         # This thread cannot refer to the per-thread stream of the thread that called ipc_handle.
-        if self._stream != cuda_ipc.PER_THREAD_STREAM:
+        if self._stream != PER_THREAD_STREAM:
             self._event.record(self._stream)
         event, descriptors = self._event.export(), []  # type: tuple[bytes, list[int]]
         memory = self._memory(descriptors.append)
