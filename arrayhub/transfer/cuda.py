@@ -41,7 +41,7 @@ from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_copies import (
     GATHERED,
-    MOST_SLOTS,
+    MAX_SLOTS,
     ONE_PIECE,
     PAGEABLE,
     SMALL_COPY,
@@ -414,7 +414,7 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
 def _cut(nbytes, threads):
     """Return the number of lanes, the slots per lane and the bytes per slot of a copy, within the limit of the pool."""
     chunk = settings.chunk()
-    slots = min(settings.buffers(), MOST_SLOTS)
+    slots = min(settings.buffers(), MAX_SLOTS)
     lanes = max(1, min(threads, nbytes // _A_LANE, chunk // _LEAST_PIECE))
     piece = max(_LEAST_PIECE, min(chunk // lanes, -(-nbytes // (lanes * 2))))
     page = HUGE_PAGE if piece >= HUGE_PAGE else PAGE

@@ -245,6 +245,7 @@ cpdef enum:
     GATHERED = 512 << 10        # elements; up to this number, the host gathers elements with gaps in one piece
     # bytes to copy on one stream between checks for signals and reports: about 5 ms at 50 GB/s
     UNINTERRUPTED_COPY = 256 << 20
+    MAX_SLOTS = 8               # maximum number of slots per lane
 
 
 def at_once(Descriptor near, Descriptor far, stream):
@@ -519,24 +520,19 @@ cdef extern from "platform.h" nogil:
 
 cdef extern from *:
     """
-    #define next_index(counter) __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED)
     #define add_to(counter, n) __atomic_fetch_add(counter, n, __ATOMIC_RELAXED)
     #define look_at(number) __atomic_load_n(number, __ATOMIC_RELAXED)
     #define set_to(number, value) __atomic_store_n(number, value, __ATOMIC_RELAXED)
     """
-    Py_ssize_t next_index(Py_ssize_t* counter) nogil
     Py_ssize_t add_to(Py_ssize_t* counter, Py_ssize_t n) nogil
     Py_ssize_t look_at(Py_ssize_t* number) nogil
     void set_to(Py_ssize_t* number, Py_ssize_t value) nogil
 
 cdef enum:
-    MAX_SLOTS = 8               # maximum number of slots per lane
     DISABLE_TIMING = 2          # CUevent_flags
     PORTABLE = 1                # flag of cuMemHostAlloc: pinned for all contexts
     NON_BLOCKING = 1            # CUstream_flags
     REPORT_EVERY = 20_000       # microseconds
-
-MOST_SLOTS = MAX_SLOTS
 
 
 cdef class Pinned:
@@ -712,7 +708,7 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
     piece : int
         Number of words per piece.
     slots : int
-        Number of slots per lane, at most MOST_SLOTS.
+        Number of slots per lane, at most MAX_SLOTS.
     kernel : int
         Handle of the kernel for the words of the route, or 0 if the device array is contiguous.
     lanes : list of Lane
@@ -837,7 +833,7 @@ cdef Py_ssize_t take(Job* job, Py_ssize_t* first) noexcept nogil:
     cdef Py_ssize_t begin, end
     if look_at(&job.stopped):
         return 0
-    begin = next_index(&job.next_piece) * job.piece - job.lead
+    begin = add_to(&job.next_piece, 1) * job.piece - job.lead
     end = min(begin + job.piece, job.plan.words)
     first[0] = max(begin, <Py_ssize_t> 0)
     return max(end - first[0], <Py_ssize_t> 0)
