@@ -338,8 +338,7 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
     Words that the kernel reorders pass through a bounded staging buffer on the device. If there are several pieces, two
     streams alternate, each with half of the buffer: the kernel reorders one piece while another one crosses the bus.
     """
-    reordering = not route.straight
-    detour = reordering and route.host_runs
+    detour = route.host_runs and not route.straight
     # A stream cannot be synchronized during capture, and the graph would keep the address of released memory.
     if detour or not queued_only:
         refuse_capture(stream, ordinal)
@@ -351,15 +350,17 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
     if detour and nbytes > most and not queued_only:
         streams.append(waiting_stream(ordinal, stream))
     piece = min(most // len(streams), nbytes) // route.word
-    kernel, staging = 0, _Nowhere
-    if reordering:
-        kernel, staging = _kernel_and_staging(route, ordinal, stream, piece * len(streams) if detour else 0)
+    kernel = 0 if route.straight else cuda_kernel.handle(route.word, ordinal)
+    start = 0
+    if detour:
+        staging = _staging(piece * len(streams) * route.word, ordinal, stream)
+        start = staging.ptr
     order_streams(stream, streams[-1], ordinal)
     since = turn = 0
     try:
         for first in range(0, route.words, piece):
             words = min(piece, route.words - first)
-            place = staging.ptr + turn * piece * route.word
+            place = start + turn * piece * route.word
             queue_piece(route, to_host, first, words, streams[turn], ordinal, kernel, place)
             turn = (turn + 1) % len(streams)
             since += words * route.word
@@ -404,11 +405,13 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
     words = piece // route.word
     report = None if progress is None else progress.update
     threaded = route.words * route.word >= _THREADED
-    kernel, staging = 0, _Nowhere
+    kernel = place = 0
     if not route.device_runs:
-        kernel, staging = _kernel_and_staging(route, ordinal, stream, len(lanes) * words)
+        kernel = cuda_kernel.handle(route.word, ordinal)
+        staging = _staging(len(lanes) * words * route.word, ordinal, stream)
+        place = staging.ptr
         wait_interruptibly(stream, ordinal)  # cupy's pool allocates in stream order, and lanes use other streams
-    copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging.ptr, report, threaded)
+    copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, place, report, threaded)
 
 
 def _cut(nbytes, threads):
@@ -421,23 +424,11 @@ def _cut(nbytes, threads):
     return lanes, slots, piece // page * page
 
 
-class _Nowhere:
-    """Null staging buffer."""
-
-    ptr = 0
-
-
-def _kernel_and_staging(route, ordinal, stream, words):
-    """Return the handle of the kernel that reorders words, and a device buffer of `words` words.
-
-    The buffer is allocated in stream order on `stream`.
-    """
-    kernel = cuda_kernel.handle(route.word, ordinal)
-    if words == 0:
-        return kernel, _Nowhere
+def _staging(nbytes, ordinal, stream):
+    """Return a device buffer for words that the kernel reorders, allocated in stream order on `stream`."""
     cupy = needed("cupy", "to rearrange the elements of CUDA memory on the device")
     with _on(cupy, ordinal, stream):
-        return kernel, cupy.cuda.alloc(words * route.word)
+        return cupy.cuda.alloc(nbytes)
 
 
 # ------------------------------------------------------------------------------------------ devices, streams, memory
