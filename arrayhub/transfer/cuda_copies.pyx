@@ -166,22 +166,6 @@ cdef class Route:
         return bool(self.plan.host_runs and self.plan.device_runs)
 
 
-cdef void fill_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
-    """Copy `count` words of the host array, starting at word `first`, to contiguous memory at `run`."""
-    if plan.host_runs:
-        memcpy(run, plan.host + first * plan.word, count * plan.word)
-    else:
-        visit(plan, run, first, count, False)
-
-
-cdef void empty_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
-    """Copy `count` contiguous words at `run` to the host array, starting at word `first`."""
-    if plan.host_runs:
-        memcpy(plan.host + first * plan.word, run, count * plan.word)
-    else:
-        visit(plan, run, first, count, True)
-
-
 cdef int check_alike(Descriptor near, Descriptor far) except -1:
     """Raise ValueError if the arrays differ in shape, item size or packing, or are empty."""
     if not same_shape(near, far) or near.itemsize_ != far.itemsize_ or size_of(near) <= 0 \
@@ -190,10 +174,11 @@ cdef int check_alike(Descriptor near, Descriptor far) except -1:
     return 0
 
 
-cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
-    """Copy words between the host array and `run`, row by row along the last axis.
+cdef void copy_words(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:
+    """Copy `count` words between the host array, starting at word `first`, and contiguous memory at `run`.
 
-    Complete rows along the second-to-last axis are copied in a single call.
+    The words of a host array that is not contiguous are copied row by row along the last axis. Complete rows along the
+    second-to-last axis are copied in a single call.
     """
     cdef int64_t place[MAX_NDIM]
     cdef const int64_t* shape = plan.shape
@@ -202,6 +187,13 @@ cdef void visit(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, 
     cdef RowLoop loop = row_loop(plan.word)
     cdef Py_ssize_t rest = first, here, rows, apart
     cdef int last = plan.axes - 1, k
+    if plan.host_runs:
+        memory += first * plan.word
+        if into_host:
+            memcpy(memory, run, count * plan.word)
+        else:
+            memcpy(run, memory, count * plan.word)
+        return
     for k in range(last, -1, -1):
         place[k] = rest % shape[k]
         rest //= shape[k]
@@ -622,7 +614,7 @@ def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t ker
         if error == 0:
             error = driver.stream_synchronize(<Stream> stream)
         if error == 0:
-            empty_run(plan, memory.memory, 0, plan.words)
+            copy_words(plan, memory.memory, 0, plan.words, True)
     leave(pushed)
     check(error, "a copy through pinned memory")
 
@@ -878,7 +870,7 @@ cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
         if error != 0:
             return error
         count = counts[arrived % job.slots]
-        empty_run(plan, slot_of(job, seat, arrived), firsts[arrived % job.slots], count)
+        copy_words(plan, slot_of(job, seat, arrived), firsts[arrived % job.slots], count, True)
         add_to(&job.words_done, count)
         arrived += 1
 
@@ -900,7 +892,7 @@ cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
             error = driver.event_synchronize(track.events[queued % job.slots])
             if error != 0:
                 return error
-        fill_run(plan, slot, first, count)
+        copy_words(plan, slot, first, count, False)
         target = plan.device + first * plan.word if plan.device_runs else seat.staging
         error = driver.memcpy_async(<uint64_t> target, <uint64_t> slot, count * plan.word, track.stream)
         if error == 0 and not plan.device_runs:
