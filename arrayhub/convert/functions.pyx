@@ -748,7 +748,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         a = a if to is _NUMPY else transfer.native_anywhere(a)      # the other libraries do not support non-native byte order
         # An array of elements that were copied here, such as the matrix of a table, is not copied again.
         if not (is_fresh and a.flags_ & COPIED and a.flags_ & WRITEABLE and to.reads_host and host_readable(a)):
-            a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
+            a = transfer.copy_for(a, to.device_type, to.reads_host)
     return to.exporter(a, copied, allow_readonly)
 
 

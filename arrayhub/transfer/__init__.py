@@ -348,14 +348,11 @@ def native_anywhere(array):
     return native(to_host(array) if swapped else array)
 
 
-def copy_for(array, device_type):
-    """Return a copy for a library that supports host memory and `device_type`.
+def copy_for(array, device_type, reads_host):
+    """Return a copy for a library that supports devices of type `device_type`, and host memory if `reads_host` is true.
 
-    The copy is on the device of `array` if that device has this type, and in host memory otherwise.
+    The copy is on the device of `array` if the library supports it, else in host memory or on the first device.
     """
-    return _copy(array) if array.device.type == device_type else to_host(array, copy=True)
-
-
-def copy_to(array, device_type):
-    """Return a copy for a library that supports only `device_type`."""
-    return _copy(array) if array.device.type == device_type else to_device(array, f"{device_type}:0")
+    if array.device.type == device_type:
+        return _copy(array)
+    return to_host(array, copy=True) if reads_host else to_device(array, f"{device_type}:0")
