@@ -221,14 +221,14 @@ def into(array, out, device, *, copy=None, stream=None, progress=None):
     _into(array, array, out, stream, progress)
 
 
-def assign(array, out, *, stream=None, progress=None):
+def assign(array, out):
     """Copy `array` to the writable array `out` of the same element type, on any two devices.
 
     `array` is broadcast to the shape of `out`. If the arrays share bytes, the result is the same as with a temporary
     copy.
     """
     check_writable(out, "the array")
-    _into(array, broadcast(array, out), out, stream, progress)
+    _into(array, broadcast(array, out), out, None, None)
 
 
 def _into(array, view, out, stream, progress):
