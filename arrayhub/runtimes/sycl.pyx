@@ -56,20 +56,9 @@ from arrayhub.runtimes import DPCTL_FILE, LEVEL_ZERO_FILE, OPENCL_FILE, call_aft
 # - Level Zero: zeMemGetAddressRange (core specification). Level Zero places small allocations inside larger allocations, and
 #   reports the larger allocations.
 
-ctypedef enum Backend:
-    OTHER = 0          # a runtime that does not report allocations
-    OPENCL
-    LEVEL_ZERO
-
 # clGetMemAllocInfoINTEL of OpenCL's extension cl_intel_unified_shared_memory.
 ctypedef int (*AllocInfo)(void* context, const void* pointer, unsigned int what, size_t size, void* value,
                           size_t* written) noexcept nogil
-
-# Context of the runtime below SYCL. All zero before `enter` and after `leave`.
-cdef struct Native:
-    Backend backend
-    void* context
-    AllocInfo info
 
 cdef enum:
     # dpctl's DPCTLSyclBackendType
@@ -103,59 +92,6 @@ _NATIVE_NAMES = (
     (OPENCL_FILE, "clReleaseContext"),
     (LEVEL_ZERO_FILE, "zeMemGetAddressRange"),
 )
-
-
-cdef int enter(Native* native, void* context) noexcept:
-    """Set `native` to the runtime below a SYCL context if that runtime reports allocations, else to OTHER."""
-    cdef int backend
-    native.backend = OTHER
-    if _call.backend == NULL or _call.native == NULL:
-        return 0
-    backend = _call.backend(context)
-    if backend == DPCTL_OPENCL and _call.find != NULL and _call.release != NULL:
-        native.context = _call.native(context)     # returns a new reference
-        native.backend = OPENCL
-        native.info = alloc_info(native.context)
-        if native.info == NULL:
-            leave(native)
-    elif backend == DPCTL_LEVEL_ZERO and _call.address_range != NULL:
-        native.context = _call.native(context)
-        native.backend = LEVEL_ZERO
-    return 0
-
-
-cdef AllocInfo alloc_info(void* context) noexcept:
-    """Return clGetMemAllocInfoINTEL for the platform of the context's first device, or NULL."""
-    cdef void* devices[64]
-    cdef void* platform = NULL
-    cdef size_t written = 0
-    if _call.context_info == NULL or _call.device_info == NULL:
-        return NULL
-    if _call.context_info(context, CONTEXT_DEVICES, sizeof(devices), devices, &written) != 0 or written < sizeof(void*):
-        return NULL
-    if _call.device_info(devices[0], DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != 0:
-        return NULL
-    return <AllocInfo> _call.find(platform, b"clGetMemAllocInfoINTEL")
-
-
-cdef void leave(Native* native) noexcept:
-    """Release the reference that `enter` acquired."""
-    if native.backend == OPENCL:
-        _call.release(native.context)
-    native.backend = OTHER
-    native.context = NULL
-    native.info = NULL
-
-
-cdef char* allocation_of(const Native* native, const void* pointer) noexcept nogil:
-    """Return the start of the allocation that contains `pointer`, or NULL."""
-    cdef void* base = NULL
-    cdef int error
-    if native.backend == OPENCL:
-        error = native.info(native.context, pointer, ALLOC_BASE, sizeof(base), &base, NULL)
-    else:
-        error = _call.address_range(native.context, pointer, &base, NULL)
-    return <char*> base if error == 0 else NULL
 
 
 # Functions of dpctl: those of its Cython modules in the order of _MODULE_NAMES, those of its C library as in _LIBRARY_NAMES.
@@ -212,12 +148,14 @@ cdef class QueueContext:
     """Cache of a queue's context and device, whose queries are slow."""
     cdef object queue
     cdef ContextRef context
-    cdef Native native      # the same context in the runtime below SYCL
+    cdef void* native       # the same context in the runtime below SYCL, or NULL if that runtime does not report allocations
+    cdef AllocInfo info     # OpenCL's function that reports them, or NULL for Level Zero
     cdef int ordinal        # of the root device, or UNRESOLVED_ID
     cdef bint elsewhere     # whether the context differs from the default context of the root device
 
     def __dealloc__(self):
-        leave(&self.native)
+        if self.info != NULL:
+            _call.release(self.native)
         if self.context != NULL:
             _dpctl.delete_context(self.context)
 
@@ -459,8 +397,8 @@ cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, 
     cdef char* base
     cdef char* page
     cdef Py_ssize_t step
-    if asked.native.backend != OTHER:
-        base = allocation_of(&asked.native, last)
+    if asked.native != NULL:
+        base = allocation_of(asked, last)
         return base != NULL and base <= first
     step = max(<Py_ssize_t> PAGE, nbytes // MOST_PAGES)
     page = first + step
@@ -483,10 +421,50 @@ cdef QueueContext context_of(object queue):
     asked.queue = queue
     asked.ordinal = UNRESOLVED_ID
     asked.context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
-    enter(&asked.native, asked.context)
+    find_native(asked)
     with cython.critical_section(_lock):
         last, _asked = _asked, asked      # `last` is freed after the lock is released: a finalizer may call this function
     return asked
+
+
+cdef int find_native(QueueContext asked) noexcept:
+    """Set the context of the runtime below SYCL, if that runtime reports allocations."""
+    cdef int backend
+    if _call.backend == NULL or _call.native == NULL:
+        return 0
+    backend = _call.backend(asked.context)
+    if backend == DPCTL_OPENCL and _call.find != NULL:
+        asked.native = _call.native(asked.context)     # returns a new reference
+        asked.info = find_alloc_info(asked.native)
+        if asked.info == NULL:
+            _call.release(asked.native)
+            asked.native = NULL
+    elif backend == DPCTL_LEVEL_ZERO and _call.address_range != NULL:
+        asked.native = _call.native(asked.context)
+    return 0
+
+
+cdef AllocInfo find_alloc_info(void* context) noexcept:
+    """Return clGetMemAllocInfoINTEL for the platform of the context's first device, or NULL."""
+    cdef void* devices[64]
+    cdef void* platform = NULL
+    cdef size_t written = 0
+    if _call.context_info(context, CONTEXT_DEVICES, sizeof(devices), devices, &written) != 0 or written < sizeof(void*):
+        return NULL
+    if _call.device_info(devices[0], DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != 0:
+        return NULL
+    return <AllocInfo> _call.find(platform, b"clGetMemAllocInfoINTEL")
+
+
+cdef char* allocation_of(QueueContext asked, const void* pointer) noexcept:
+    """Return the start of the allocation that contains `pointer`, or NULL."""
+    cdef void* base = NULL
+    cdef int error
+    if asked.info != NULL:
+        error = asked.info(asked.native, pointer, ALLOC_BASE, sizeof(base), &base, NULL)
+    else:
+        error = _call.address_range(asked.native, pointer, &base, NULL)
+    return <char*> base if error == 0 else NULL
 
 
 cdef object queue_from(object syclobj, void* pointer):
