@@ -628,9 +628,7 @@ cdef object memory_on_queue(Descriptor a):
     cdef Py_ssize_t whole = nbytes - nbytes % a.itemsize_ or nbytes     # memory of less than one element is not cut
     if not elsewhere and whole == nbytes:
         return memory
-    cdef PyObject* owner = <PyObject*> memory
-    cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue) if elsewhere else <QueueRef> _dpctl.memory_queue(owner)
-    return _dpctl.memory_make(_dpctl.memory_pointer(owner), whole, ref, memory)
+    return _dpctl.memory_make(memory_pointer(memory), whole, queue_ref_of(a), memory)
 
 
 cpdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
