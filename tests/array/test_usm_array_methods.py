@@ -186,23 +186,14 @@ def test_attributes_that_require_whole_bytes_raise_for_packed_elements(name):
         getattr(packed_int4(), name)
 
 
+FLAGS = ["C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY", "FNC", "FORC", "BEHAVED", "CARRAY"]
+SYNONYMS = ["C", "F", "W", "A", "X", "B", "CA", "CONTIGUOUS", "FORTRAN"]
+
+
 @pytest.mark.parametrize("a", [*VIEWS, np.zeros(3), np.frombuffer(b"ab", "u1"), np.zeros(9, "u1")[1:].view("f8")])
 def test_flags_equal_numpy(a):
     ours, theirs = ah.asarray(a).flags, a.flags
-    for key in (
-        *(
-            "C_CONTIGUOUS",
-            "F_CONTIGUOUS",
-            "WRITEABLE",
-            "ALIGNED",
-            "WRITEBACKIFCOPY",
-            "FNC",
-            "FORC",
-            "BEHAVED",
-            "CARRAY",
-        ),
-        *("C", "F", "W", "A", "X", "B", "CA", "CONTIGUOUS", "FORTRAN"),
-    ):
+    for key in FLAGS + SYNONYMS:
         assert ours[key] is theirs[key], key
     for name in ("contiguous", "fortran", "fnc", "forc", "behaved", "carray", "writebackifcopy"):
         assert getattr(ours, name) is getattr(theirs, name), name
