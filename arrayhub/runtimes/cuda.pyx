@@ -505,19 +505,14 @@ cpdef int wait_for_stream(intptr_t stream, int device) except -1:
 
 cpdef int wait_interruptibly(intptr_t stream, int device) except -1:
     """Wait for the work that is currently queued on `stream`. Signals are handled, so Ctrl-C interrupts the wait."""
-    cdef CudaEvent event = NULL
     cdef bint pushed = enter_to_wait(stream, device)
-    cdef int error, look = 0
-    error = _driver.stream_query(<Stream> stream)
-    if error == NOT_READY:
-        error = _driver.event_create(&event, EVENT_DISABLE_TIMING)
-        if error == 0:
-            error = _driver.event_record(event, <Stream> stream)
+    cdef int error = _driver.stream_query(<Stream> stream), look = 0
+    cdef CudaEvent event
     leave(pushed)
-    if event == NULL:
+    if error != NOT_READY:
         return check(error, "cuStreamQuery")
+    event = event_on(stream, device)
     try:
-        check(error, "cuEventRecord")
         while True:
             error = _driver.event_query(event)
             if error != NOT_READY:
