@@ -74,7 +74,7 @@ cdef uint64_t capture_of(intptr_t stream, int device) except? 0
 cpdef int refuse_capture(intptr_t stream, int device) except -1
 cpdef int wait_for_stream(intptr_t stream, int device) except -1
 cpdef int wait_interruptibly(intptr_t stream, int device) except -1
-cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0
+cpdef intptr_t copying_stream(Descriptor a, object stream) except 0
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1
 cpdef intptr_t waiting_stream(int device, intptr_t other=*) except 0
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0

@@ -525,8 +525,8 @@ cpdef int wait_interruptibly(intptr_t stream, int device) except -1:
         destroy_event(event)
 
 
-cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
-    """Return a stream of `device` on which `a` can be read.
+cpdef intptr_t copying_stream(Descriptor a, object stream) except 0:
+    """Return the handle of a stream on which `a` can be read.
 
     - If `stream` is given, return it, after making it wait for the producer.
     - If `stream` is -1 (no synchronization), return the internal stream without a wait.
@@ -537,7 +537,7 @@ cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
     if chosen == NO_STREAM:
         if stream is None and a.stream_ != NULL:
             return <intptr_t> a.stream_
-        chosen = waiting_stream(device)
+        chosen = waiting_stream(a.device_.device_id)
         if stream is not None:             # -1: no synchronization
             return chosen
     consumer_ready(a, chosen)

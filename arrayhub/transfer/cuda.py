@@ -30,6 +30,7 @@ from arrayhub.runtimes.cuda import (
     NO_STREAM,
     PER_THREAD_STREAM,
     allow_peer,
+    copying_stream,
     order_streams,
     refuse_capture,
     stream_handle,
@@ -58,7 +59,6 @@ from arrayhub.transfer.cuda_copies import (
     is_device_reachable,
     need_device,
     queue_piece,
-    reading_stream,
 )
 from arrayhub.transfer.host_copies import broadcast
 
@@ -91,7 +91,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     if _lacks_reorder_kernel(route):
         host.move(raw(near, writable=True), raw(to_host(_in_order(array, stream), stream=stream)), progress)
         return near
-    reading = reading_stream(array, stream)
+    reading = copying_stream(array, stream)
     if out is not None and is_device_reachable(out):
         _on_stream(route, True, ordinal, reading, queued_only, progress)
     elif route.straight or not _fetch_small(route, ordinal, reading):
@@ -156,7 +156,7 @@ def copy(array, order, *, stream=None):
                 _by_cupy(array, fresh, stream)
                 return fresh
             kernel = 0 if route.straight else cuda_kernel.handle(route.word, ordinal)
-            reading = reading_stream(array, _current(cupy))
+            reading = copying_stream(array, _current(cupy))
             queue_piece(route, True, 0, route.words, reading, ordinal, kernel, 0)
             hold_producers(reading, array)
         return fresh
@@ -171,7 +171,8 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     """
     if copy_straight(array, out, stream):
         return
-    writing = reading_stream(out, stream)
+    need_device(out.device.id)
+    writing = copying_stream(out, stream)
     if array.device.type != "cuda":
         array = host_view(array)
         if array.size == out.size or find_spec("cupy") is None:  # without cupy, the host repeats the elements
@@ -191,7 +192,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
             _by_cupy(array, out, writing)
             return
         kernel = cuda_kernel.handle(route.word, ordinal)
-    reading_stream(array, writing)
+    copying_stream(array, writing)
     queue_piece(route, True, 0, route.words, writing, ordinal, kernel, 0)
     hold_producers(writing, array, out)
 
@@ -278,7 +279,7 @@ def _across(array, out, writing, progress):
             return False
         array = _in_order(array, None)
         route, gathers = Route(out, array), True
-    reading = reading_stream(array, None)
+    reading = copying_stream(array, None)
     if gathers:
         order_streams(writing, reading, target, source)
         _on_stream(route, True, source, reading, False, progress)

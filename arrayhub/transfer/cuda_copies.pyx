@@ -253,7 +253,7 @@ def at_once(Descriptor near, Descriptor far, stream):
     if nbytes >= SMALL_COPY:
         return False
     driver_for(device)
-    copy_now(<uint64_t> near.data_, <uint64_t> far.data_, nbytes, copying_stream(far, stream, device), device)
+    copy_now(<uint64_t> near.data_, <uint64_t> far.data_, nbytes, copying_stream(far, stream), device)
     return True
 
 
@@ -271,7 +271,7 @@ cdef bint fetch_extent(Descriptor near, Descriptor far, stream) except -1:
     fetched = same_layout(far)
     fetched.data_ = PyBytes_AS_STRING(memory) - low
     copy_now(
-        <uint64_t> PyBytes_AS_STRING(memory), <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device),
+        <uint64_t> PyBytes_AS_STRING(memory), <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream),
         device)
     with nogil:
         put(near.data_, near.byte_strides_, fetched)
@@ -316,7 +316,7 @@ cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
     elif size_of(out) > FEW or nbytes > ONE_PIECE:
         return False
     driver_for(device)
-    writing = copying_stream(out, stream, device)
+    writing = copying_stream(out, stream)
     if same_order or nbytes == 0:
         copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, writing, device)
         return True
@@ -333,9 +333,9 @@ cdef int queue_straight(Descriptor array, Descriptor out, stream) except -1:
     cdef int device = out.device_.device_id, error
     cdef Driver* driver = driver_for(device)
     cdef Py_ssize_t nbytes = out.nbytes
-    cdef intptr_t writing = copying_stream(out, stream, device)
+    cdef intptr_t writing = copying_stream(out, stream)
     cdef bint pushed
-    copying_stream(array, writing, device)
+    copying_stream(array, writing)
     check_handle(writing)
     pushed = enter(writing, device)
     with nogil:
@@ -349,15 +349,6 @@ cdef int queue_straight(Descriptor array, Descriptor out, stream) except -1:
 def need_device(int device):
     """Raise BufferError if the device does not exist, or if this process cannot use the device."""
     driver_for(device)
-
-
-def reading_stream(Descriptor array, stream):
-    """Return the handle of a stream on which `array` can be read, as described in `runtimes.cuda.copying_stream`.
-
-    Raises the errors of `need_device`.
-    """
-    driver_for(array.device_.device_id)
-    return copying_stream(array, stream, array.device_.device_id)
 
 
 def hold_producers(intptr_t user, *arrays):
@@ -401,7 +392,7 @@ def copy_across(Descriptor array, Descriptor out, intptr_t writing):
             or not same_shape(array, out)):
         return False
     driver_for(source)
-    reading = copying_stream(array, None, source)
+    reading = copying_stream(array, None)
     order_streams(writing, reading, out.device_.device_id, source)
     if nbytes >= SMALL_COPY:
         wait_interruptibly(reading, source)      # for the producer's work
@@ -582,7 +573,7 @@ def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
     cdef Py_ssize_t nbytes = size_of(near) * near.itemsize_
     with nogil:
         put(memory.memory, far.byte_strides_, near)
-    copy_now(<uint64_t> far.data_, <uint64_t> memory.memory, nbytes, copying_stream(far, stream, device), device)
+    copy_now(<uint64_t> far.data_, <uint64_t> memory.memory, nbytes, copying_stream(far, stream), device)
 
 
 def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t kernel):
