@@ -218,13 +218,15 @@ cdef class Recipe:
     cdef Py_ssize_t boundary        # alignment in bytes
     cdef Py_ssize_t behind          # bytes from an aligned address to element zero
     cdef Py_ssize_t row, row_step   # bytes of a row without and with padding; 0 if no alignment was requested
-    cdef object backend             # name of the preset, or None
-    cdef object source              # registry entry of the preset; if the entry is replaced, the recipe is outdated
+
+
+cdef enum:
+    BACKEND = 6     # index of `backend` in the arguments of `write_recipe`
 
 
 cdef object new(tuple arguments, cnp.dtype element, const MemoryKind* kind, object device, bint zeroed):
     """Return a new array. `arguments` are those of `write_recipe`."""
-    cdef Recipe recipe = recipe_for(arguments, element)
+    cdef Recipe recipe = recipe_for(arguments, element.itemsize)
     cdef Descriptor template = recipe.template
     cdef Descriptor a = new_array(template.nd_)
     a.protocol_ = CONSTRUCTED
@@ -244,22 +246,18 @@ cdef object new(tuple arguments, cnp.dtype element, const MemoryKind* kind, obje
     return a
 
 
-cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
+cdef Recipe recipe_for(tuple arguments, Py_ssize_t itemsize):
     cdef int k
-    cdef Recipe recipe
+    preset = None if arguments[BACKEND] is None else layouts.find_preset(arguments[BACKEND])
     for k in range(len(arguments)):
         if not is_plain(arguments[k]):
             try:
                 arguments = tuple([make_hashable(value) for value in arguments])
             except (TypeError, ValueError):      # an invalid argument, for which `write_recipe` raises an error
-                write_recipe.__wrapped__(element, arguments)
+                write_recipe.__wrapped__(itemsize, preset, arguments)
                 raise
             break
-    recipe = write_recipe(element, arguments)
-    if recipe.backend is not None and layouts.find_entry(recipe.backend) is not recipe.source:
-        write_recipe.cache_clear()
-        recipe = write_recipe(element, arguments)
-    return recipe
+    return write_recipe(itemsize, preset, arguments)
 
 
 cdef inline bint is_plain(object value) noexcept:
@@ -295,9 +293,9 @@ cdef object make_hashable(object value, int depth=0):
 
 
 @functools.lru_cache(maxsize=512)
-def write_recipe(cnp.dtype element, tuple arguments):
-    """Compute the recipe for the arguments of `empty` that determine the layout."""
-    shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
+def write_recipe(Py_ssize_t itemsize, preset, tuple arguments):
+    """Compute the recipe for the arguments of `empty` that determine the layout. `preset` is that of `backend`, or None."""
+    shape, aligned_index, halo, dimensions, dims, layout, _, alignment, origin = arguments
     lengths = layouts.read_lengths(shape)
     names = dims if dimensions is None else layouts.read_dimensions(dimensions)
     if dims is not None and dimensions is not None and layouts.read_dimensions(dims) != names:
@@ -313,27 +311,25 @@ def write_recipe(cnp.dtype element, tuple arguments):
     if index is None and halo is not None:
         # If the halo covers a complete dimension, the domain is empty, and index 0 is aligned instead.
         index = tuple([lower if lower < lengths[axis] else 0 for axis, (lower, _) in enumerate(template.halo)])
-    if backend is not None:
-        preset = layouts.find_preset(backend)
-        recipe.backend, recipe.source = backend, layouts.find_entry(backend)
+    if preset is not None:
         if layout is None:
-            layout = layouts.layout_for(names or [*GRID[:template.nd_], *map(str, range(template.nd_ - 3))], backend)
+            layout = preset.rank(names or [*GRID[:template.nd_], *map(str, range(template.nd_ - 3))])
         if alignment is None and preset.alignment > 1:
-            alignment = preset.alignment * element.itemsize
-    plan = layouts.plan(lengths, element, layout=layout, alignment=alignment, aligned_index=index)
+            alignment = preset.alignment * itemsize
+    plan = layouts.plan(lengths, f"V{itemsize}", layout=layout, alignment=alignment, aligned_index=index)
     for k in range(template.nd_):
-        template.byte_strides_[k] = plan.strides[k] * element.itemsize
+        template.byte_strides_[k] = plan.strides[k] * itemsize
     label(template, dims=names, halo=halo, origin=origin, aligned_index=None if alignment is None else index)
     recipe.template = template
     recipe.nbytes = plan.nbytes - (plan.alignment - 1)
     # Memory is aligned to at least 64 bytes, because jax shares only memory with this alignment.
     recipe.boundary = BOUNDARY if BOUNDARY % plan.alignment == 0 else plan.alignment
     recipe.enough = recipe.nbytes + recipe.boundary - 1
-    recipe.behind = plan.offset * element.itemsize
+    recipe.behind = plan.offset * itemsize
     if alignment is not None and lengths:
         fastest = plan.layout.index(len(lengths) - 1)
-        recipe.row = lengths[fastest] * element.itemsize
-        recipe.row_step = plan.padded_shape[fastest] * element.itemsize
+        recipe.row = lengths[fastest] * itemsize
+        recipe.row_step = plan.padded_shape[fastest] * itemsize
     return recipe
 
 

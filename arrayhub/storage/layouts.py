@@ -142,7 +142,7 @@ def plan(
         strides[axis] = step
         step *= max(padded[axis], 1)  # as in NumPy, a length of 0 does not make other strides 0
     if step * size + max(boundary, BOUNDARY) > MOST_BYTES:
-        raise ValueError(f"shape: {show(lengths)} of {element!r} takes 2**63 bytes or more; accepted: fewer bytes")
+        raise ValueError(f"shape: {show(lengths)} of elements of {size} bytes takes 2**63 bytes or more; accepted: fewer")
     nbytes = math.prod(padded) * size + boundary - 1
     return Plan(lengths, element, ranks, tuple(strides), tuple(padded), offset, nbytes, boundary)
 
@@ -176,21 +176,22 @@ ACCEPTED_DIMENSIONS = "'I', 'J', 'K' and decimal numbers such as '0' for data di
 class Preset(NamedTuple):
     """Layout rule of a backend, and its row padding in elements."""
 
-    layout: LayoutRule
+    rule: LayoutRule
     alignment: int
+    is_ordered: bool = False  # whether the rule requires dimensions in the order I, J, K, data dimensions
+
+    def rank(self, dims: Iterable[Any]) -> tuple[int, ...]:
+        """Return the ranks of dimensions, which may be in any order."""
+        names = read_dimensions(dims)
+        axes = stencil_order(names) if self.is_ordered else range(len(names))
+        ranks = read_ranks(self.rule(tuple(names[axis] for axis in axes)), len(names))
+        return tuple(ranks[axes.index(axis)] for axis in range(len(names)))
 
 
 def _rank_by_meaning(base: Sequence[int], dimensions: tuple[str, ...]) -> tuple[int, ...]:
     """Return ranks by which data dimensions have the largest strides, followed by I, J and K in the order `base`."""
     order = sorted(dimensions, key=lambda name: (1, base[GRID.index(name)]) if name in GRID else (0, int(name)))
     return tuple(map(order.index, dimensions))
-
-
-def _rank_in_order(theirs: LayoutRule, dimensions: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the ranks of a rule of GT4Py, which requires dimensions in the order I, J, K, data dimensions."""
-    axes = stencil_order(dimensions)
-    ranks = theirs(tuple(dimensions[axis] for axis in axes))
-    return tuple(int(ranks[axes.index(axis)]) for axis in range(len(dimensions)))
 
 
 _GT4PY = "gt4py.storage.cartesian.layout_registry"
@@ -269,8 +270,7 @@ def layout_for(dims: Iterable[Any], /, backend: str) -> tuple[int, ...]:
     >>> arrayhub.storage.layout_for(("I", "J", "K", "0"), "gt:gpu")
     (3, 2, 1, 0)
     """
-    names = read_dimensions(dims)
-    return read_ranks(find_preset(backend).layout(names), len(names))
+    return find_preset(backend).rank(dims)
 
 
 def read_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
@@ -286,26 +286,18 @@ def read_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
 
 
 def find_preset(backend: str) -> Preset:
-    """Return the preset of a backend, or raise ValueError."""
-    found = find_entry(backend) if isinstance(backend, str) else None
-    if found is None:
-        raise ValueError(
-            f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}. Register it with"
-            " arrayhub.storage.layouts.register(name, base_layout)"
-        )
-    if isinstance(found, Preset):
-        return found
-    return Preset(partial(_rank_in_order, found["layout_map"]), found["alignment"])
-
-
-def find_entry(backend: str) -> Any:
-    """Return the entry of a backend, or None. Each registration makes a new entry. An unknown name imports GT4Py."""
-    found = _presets.get(backend)
-    if found is None:
+    """Return the preset of a backend, or raise ValueError. An unknown name imports GT4Py."""
+    if isinstance(backend, str):
+        if backend in _presets:
+            return _presets[backend]
         with contextlib.suppress(ImportError):
             import_module(_GT4PY)
-            found = _read_gt4py().get(backend)
-    return found
+        if (entry := _read_gt4py().get(backend)) is not None:
+            return Preset(entry["layout_map"], entry["alignment"], is_ordered=True)
+    raise ValueError(
+        f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}. Register it with"
+        " arrayhub.storage.layouts.register(name, base_layout)"
+    )
 
 
 def names() -> list[str]:
