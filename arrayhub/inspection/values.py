@@ -1,4 +1,4 @@
-"""The element type to which NumPy would convert a value, from its first items."""
+"""The element type to which NumPy converts a value, from its first items."""
 
 from functools import partial
 from itertools import islice
@@ -7,33 +7,29 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.descriptor import MAX_NDIM
-from arrayhub.convert.functions import check_values, protocols_of_type
-from arrayhub.inspection.texts import attempt, type_name
+from arrayhub.convert.functions import asarray, check_values
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
 SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
-_NUMBERS = (bool, int, float, complex)
 _SEQUENCES = (list, tuple, range)
 
 
 def dtype_of_value(obj: Any) -> np.dtype[Any]:
-    """Return the dtype to which NumPy would convert a value, inferred from its first items."""
-    level = first_values(obj)
-    if not level:
+    """Return the dtype to which NumPy converts a value. Raise the error of `asarray` for its first items."""
+    items = first_values(obj)
+    if not items:
         return np.dtype(float)
-    check_values(level)  # as `asarray` does
-    shapes = {tuple(getattr(item, "shape", ())) for item in level}
+    check_values(items)
+    shapes = {tuple(getattr(item, "shape", ())) for item in items}
     if len(shapes) > 1:
         raise TypeError("the arrays in it have different shapes")
-    dtypes = [_dtype_of_item(item) for item in level]
-    common = np.result_type(*dtypes)
-    if common.kind in "SU" and any(dtype.kind not in "SU" for dtype in dtypes):
-        raise TypeError("it mixes strings with other types")
-    whole = [item for item in level if issubclass(type(item), int)] if common.kind in "fc" else []
-    rounded = next((item for item in whole if abs(item) < 2**64 and int(float(item)) != item), None)
-    if rounded is not None:
-        raise OverflowError(f"{rounded} among floats would be rounded")
-    return common
+    return asarray([_sample_of(item) for item in items]).dtype
+
+
+def _sample_of(item: Any) -> Any:
+    """Return a value of the element type of an array, so that its elements are not copied. Return other items."""
+    cls = type(item)
+    return np.zeros((), asarray(item).dtype) if hasattr(cls, "shape") and not issubclass(cls, np.generic) else item
 
 
 def first_values(obj: Any) -> list[Any]:
@@ -54,30 +50,6 @@ def first_values(obj: Any) -> list[Any]:
 def _sequence_of(sequence: Any) -> Any:
     """Return the base class of `sequence` in `_SEQUENCES`, so that methods of a subclass are not called."""
     return next(filter(partial(issubclass, type(sequence)), _SEQUENCES))
-
-
-def _dtype_of_item(item: Any) -> Any:
-    cls = type(item)
-    if issubclass(cls, np.generic):
-        return np.generic.dtype.__get__(item)
-    if cls is np.ndarray:
-        return item.dtype
-    if issubclass(cls, str):
-        return np.dtype(f"U{max(str.__len__(item), 1)}")
-    if issubclass(cls, int) and not -(2**63) <= int.__int__(item) < 2**63:
-        return np.dtype(np.uint64 if 0 < int.__int__(item) < 2**64 else object)
-    for number in _NUMBERS:
-        if issubclass(cls, number):
-            return np.dtype(number)
-    if issubclass(cls, bytes):
-        return np.dtype(f"S{max(bytes.__len__(item), 1)}")
-    if (attempt(protocols_of_type, cls)[0] or (False, ()))[1] or hasattr(cls, "__array__"):
-        return np.asarray(item).dtype
-    if item is None:
-        raise TypeError(
-            "it contains None, a missing value; call arrayhub.asnested(x), or arrayhub.as_numpy(x, missing=value)"
-        )
-    raise TypeError(f"it contains {type_name(cls)} objects, which NumPy does not convert to numbers")
 
 
 def sample_rows(obj: Any) -> Any:

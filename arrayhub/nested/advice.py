@@ -295,10 +295,7 @@ def _import_source(obj: Any) -> Source:
 
 def _array_like_value(obj: Any) -> Any:
     """Return an array of the type to which NumPy converts a value."""
-    dtype, refusal = attempt(dtype_of_value, obj)
-    if refusal:
-        raise Refusal("asarray", refusal)
-    return asarray(np.zeros((0,) * _depth(obj), dtype))
+    return asarray(np.zeros((0,) * _depth(obj), dtype_of_value(obj)))
 
 
 def _copy_first(obj: Any) -> Any:

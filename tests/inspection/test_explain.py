@@ -135,6 +135,11 @@ def test_numbers_and_lists_are_reported_as_copied(value):
     assert ah.asarray(value, copy=False).is_copy
 
 
+def test_type_of_a_list_is_the_type_that_asarray_gives():
+    values = [np.int64(3), 2**63]  # each item alone would give int64 and uint64, whose common type is float64
+    assert ah.explain(values).summary == f"a value, which NumPy converts to {ah.asarray(values).dtype}"
+
+
 def test_ragged_lists_can_only_be_converted_to_torch():
     verdicts = {verdict.consumer: verdict.verdict for verdict in ah.explain([[1], [1, 2]]).verdicts}
     assert verdicts["torch"] == "copy=True" and ah.as_torch([[1], [1, 2]]).is_nested
