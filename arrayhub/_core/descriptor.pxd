@@ -199,7 +199,7 @@ cdef Descriptor transpose(Descriptor a, object axes)
 cdef Descriptor reshape(Descriptor a, object shape)
 cdef bint same_shape(Descriptor a, Descriptor b) noexcept
 cdef Descriptor same_layout(Descriptor a)
-cdef Descriptor layout_for_copy(Descriptor a)
+cdef Descriptor array_for_copy(Descriptor model, MemoryBlock block, object order)
 cdef Py_ssize_t size_of(Descriptor a) noexcept nogil
 cdef tuple shape_tuple(Descriptor a)
 cdef tuple stride_tuple(Descriptor a)

@@ -508,14 +508,6 @@ cdef Descriptor same_layout(Descriptor a):
     return view
 
 
-cdef Descriptor layout_for_copy(Descriptor a):
-    """Create an array with the layout of `a` for a copy. The caller replaces the memory."""
-    cdef Descriptor fresh = same_layout(a)
-    if a.labels != NULL:
-        set_labels(fresh, labels_of(a).forget_alignment())
-    return fresh
-
-
 cdef int refuse_packed(Descriptor a, str what) except -1:
     if a.flags_ & PACKED:
         raise BufferError(

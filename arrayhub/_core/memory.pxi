@@ -287,11 +287,16 @@ def empty_like(Descriptor array, object order="C"):
     The label `aligned_index` is not kept. The memory is aligned to 64 bytes and not initialized. For packed elements, `order`
     is ignored, and the result is in C order.
     """
-    cdef Descriptor fresh = layout_for_copy(array)
-    cdef Py_ssize_t nbytes = array.nbytes
-    cdef MemoryBlock block = allocate(nbytes, BOUNDARY)
+    return array_for_copy(array, allocate(array.nbytes, BOUNDARY), order)
+
+
+cdef Descriptor array_for_copy(Descriptor model, MemoryBlock block, object order):
+    """Return a writable array on new memory, as `empty_like` describes it. The memory of `model` is not accessed."""
+    cdef Descriptor fresh = same_layout(model)
+    if model.labels != NULL:
+        set_labels(fresh, labels_of(model).forget_alignment())
     fresh.block_ = block
-    fresh.base_ = block
+    fresh.base_ = block if block.owner_ is None else block.owner_
     fresh.data_ = block.address_
     fresh.device_ = block.device_
     fresh.usm_type_ = NOT_USM
@@ -300,8 +305,8 @@ def empty_like(Descriptor array, object order="C"):
     fresh.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
     fresh.flags_ |= WRITEABLE | COPIED
     fresh.protocol_ = CONSTRUCTED
-    if not array.flags_ & PACKED:
-        compact(fresh, array, order)
+    if not model.flags_ & PACKED:
+        compact(fresh, model, order)
         seal(fresh)
     return fresh
 

@@ -11,24 +11,19 @@ from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes
 from arrayhub._core.descriptor cimport (
-    CONSTRUCTED,
-    COPIED,
     EXTERNAL,
-    IMMUTABLE,
-    NOT_USM,
     NOTSWAPPED,
-    OTHER_CONTEXT,
     PACKED,
     WRITEABLE,
     Descriptor,
     DLDevice,
-    compact,
+    MemoryBlock,
+    array_for_copy,
     extent,
     get_dtype,
     kDLCUDA,
     kDLCUDAHost,
     kDLCUDAManaged,
-    layout_for_copy,
     new_array,
     new_block,
     seal,
@@ -286,28 +281,17 @@ def on_memory(Descriptor model, memory, order):
     order : {"C", "F", "K"}
         Layout of the elements; "K" keeps the order of the dimensions in `model`.
     """
-    cdef Descriptor a = layout_for_copy(model)
     if not is_done(&_found):
         _find_cupy()
-    a.protocol_ = CONSTRUCTED
-    a.base_ = memory
-    a.data_ = <char*> <size_t> memory.ptr
+    cdef size_t address = memory.ptr
     cdef bint pinned = not hasattr(memory, "device_id")
-    a.device_ = DLDevice(kDLCUDAHost, 0) if pinned else DLDevice(kDLCUDA, memory.device_id)
-    cdef DLDevice found
+    cdef DLDevice found, device = DLDevice(kDLCUDAHost, 0) if pinned else DLDevice(kDLCUDA, memory.device_id)
     if not pinned and has_device():      # ask about the memory, not about the elements, of which there may be none
-        found = device_at(<size_t> a.data_)
+        found = device_at(address)
         if found.device_type != 0:
-            a.device_ = found
-    a.usm_type_ = NOT_USM
-    a.stream_ = NULL
-    a.producer_ = None
-    a.block_ = new_block(EXTERNAL, memory, a.data_, model.nbytes, a.device_)
-    a.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
-    a.flags_ |= WRITEABLE | COPIED
-    if not a.flags_ & PACKED:
-        compact(a, model, order)
-        seal(a)
+            device = found
+    cdef MemoryBlock block = new_block(EXTERNAL, memory, <char*> address, model.nbytes, device)
+    cdef Descriptor a = array_for_copy(model, block, order)
     if not pinned:
         set_stream(a, _current_stream(memory.device_id))
     return a

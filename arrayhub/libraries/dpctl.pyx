@@ -11,20 +11,14 @@ from cpython.object cimport PyObject
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
-    CONSTRUCTED,
-    COPIED,
-    IMMUTABLE,
-    OTHER_CONTEXT,
-    PACKED,
     USM_DEVICE,
     WRITEABLE,
     Descriptor,
     MemoryBlock,
-    compact,
+    array_for_copy,
     extent,
     get_dtype,
     host_readable,
-    layout_for_copy,
     new_array,
     same_shape,
     seal,
@@ -282,20 +276,10 @@ def on_memory(Descriptor model, memory, order):
     order : {"C", "F", "K"}
         Layout of the elements; "K" keeps the order of the dimensions in `model`.
     """
-    cdef Descriptor fresh = layout_for_copy(model)
     cdef MemoryBlock block = sycl.block_of_memory(memory)
     block.nbytes_ = model.nbytes
-    fresh.protocol_ = CONSTRUCTED
-    fresh.producer_ = None
-    fresh.stream_ = NULL
-    fresh.data_ = block.address_
-    fresh.flags_ |= WRITEABLE | COPIED
-    fresh.flags_ &= ~(IMMUTABLE | OTHER_CONTEXT)
-    fresh.block_ = None
+    cdef Descriptor fresh = array_for_copy(model, block, order)
     sycl.place(fresh, block, sycl.memory_usm_type(memory))
-    if not model.flags_ & PACKED:
-        compact(fresh, model, order)
-        seal(fresh)
     return fresh
 
 

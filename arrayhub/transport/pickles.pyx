@@ -45,6 +45,7 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     MemoryBlock,
     allocate,
+    array_for_copy,
     block_of,
     extent,
     get_dtype,
@@ -461,23 +462,12 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
 cdef Descriptor aligned_copy(Descriptor memory):
     """Copy bytes to new memory aligned for any element type."""
     cdef Py_ssize_t nbytes = size_of(memory) * memory.itemsize_
-    cdef MemoryBlock block = allocate(nbytes, BOUNDARY)
-    cdef const char* source = memory.data_
+    cdef Descriptor fresh = array_for_copy(memory, allocate(nbytes, BOUNDARY), "C")
     with nogil:
         if nbytes:
-            memcpy(block.address_, source, nbytes)
-    cdef Descriptor fresh = new_array(1)
-    set_type(fresh, dtypes.by_format(c"B"))
-    fresh.protocol_ = CONSTRUCTED
-    fresh.device_ = block.device_
-    fresh.block_ = block
-    fresh.base_ = block
-    fresh.data_ = block.address_
-    fresh.shape_[0] = nbytes
-    fresh.byte_strides_[0] = 1
+            memcpy(fresh.data_, memory.data_, nbytes)
     # Same access as the received bytes, so that the result does not depend on the alignment of receive buffers.
-    fresh.flags_ |= COPIED | memory.flags_ & (WRITEABLE | IMMUTABLE)
-    seal(fresh)
+    fresh.flags_ = fresh.flags_ & ~WRITEABLE | memory.flags_ & (WRITEABLE | IMMUTABLE)
     return fresh
 
 
