@@ -1,8 +1,5 @@
 """NumPy: import and export of ndarrays through the C API, which is several times faster than NumPy's protocols."""
 
-from datetime import date, timedelta
-from numbers import Real
-
 import numpy as np
 
 cimport numpy as cnp
@@ -114,13 +111,6 @@ cdef object elements_error(object obj):
     return wrappers.elements_error(obj)
 
 
-cdef str nested_call(object values):
-    """Return the call that imports values that NumPy does not represent as numbers, or ""."""
-    from arrayhub.libraries import wrappers
-
-    return "arrayhub.asnested(x)" if wrappers.can_nest(values) else ""
-
-
 cdef Descriptor parse_by_dict(object obj, object stream):
     """Import an ndarray through ``__array_interface__``, but with ``obj.dtype``: a type string cannot encode every dtype."""
     check_subclass(obj)
@@ -138,41 +128,18 @@ cdef Descriptor copy_values(object obj):
     except (RuntimeError, TypeError, ValueError) as error:      # RuntimeError and TypeError are raised for arrays in a list
         reason = f"{show(obj)} is not a regular nested sequence of numbers ({error})"
         if isinstance(error, ValueError):
-            call = nested_call(obj) if issubclass(type(obj), (list, tuple)) else ""
+            from arrayhub.libraries import wrappers
+
+            call = wrappers.nested_call(obj) if issubclass(type(obj), (list, tuple)) else ""
             raise TypeRefusal("asarray", reason, "rows of equal lengths", call) from error
         raise TypeRefusal("asarray", f"{reason}; pass its elements one by one") from error
     if array.dtype == object:
-        accepted, call, nested = "numbers of one type", "", nested_call(array.ravel())
-        if are_numbers(array):
-            accepted += ". numpy.asarray(x, dtype=float) rounds"
-        for value in array.ravel():
-            if value is None:
-                helps, call = MISSING_VALUES, nested
-                if any([isinstance(other, str) for other in array.ravel()]):
-                    helps = "pass missing='' to arrayhub.as_numpy"
-                elif any([isinstance(other, (date, timedelta)) for other in array.ravel()]):
-                    helps = MISSING_TIMES
-                accepted += f". None is a missing value: {helps}"
-                break
-            if isinstance(value, date):
-                accepted, call = "numbers of one type. Pass dtype='M8[us]' to arrayhub.asarray", nested
-            if isinstance(value, dict):
-                accepted, call = "numbers of one type", nested      # which converts dicts to records
-                break
-        raise TypeRefusal("asarray", f"{show(obj)} would become an array of Python objects", accepted, call)
+        from arrayhub.libraries import wrappers
+
+        raise wrappers.values_error(obj, array.ravel())
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
     return a
-
-
-cdef bint are_numbers(object array) except -1:
-    """Return whether all objects in an array are real numbers, such as decimals, and integers beyond 64 bits."""
-    from decimal import Decimal
-
-    for value in array.ravel():
-        if not isinstance(value, (Real, Decimal)):
-            return False
-    return True
 
 
 cdef Descriptor copy_values_as(object obj, object dtype):

@@ -9,8 +9,11 @@ importing the library.
 The entries come from the rows of `table`, and from the rows that `plugins` registers.
 """
 
+import datetime
+import numbers
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +26,7 @@ from arrayhub._core.errors import (
     TypeRefusal,
     name_of_type,
     root_of,
+    show,
 )
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.table import TABLE
@@ -239,13 +243,34 @@ def _advice_on_values(array):
     """
     types = set() if array.dtype.names else {type(value) for value in array.ravel()[:LOOKED_AT]}
     given = types - {type(None)}
-    numbers = all(issubclass(cls, _NUMBERS) for cls in given)
-    if not types or not (numbers or all(issubclass(cls, str) for cls in given)):
+    if not types or not (_are_all(_NUMBERS, given) or _are_all(str, given)):
         return "Call arrayhub.asnested(x), which copies the values"
     if given == types:
         return "Call arrayhub.asarray(x.tolist()) or arrayhub.asnested(x), which copy the values"
-    advice = MISSING_VALUES if numbers else "pass missing='' to arrayhub.as_numpy"
-    return f"None is a missing value: {advice}, or call arrayhub.asnested(x)"
+    return f"None is a missing value: {_advice_on_missing(types)}, or call arrayhub.asnested(x)"
+
+
+def _advice_on_missing(types):
+    """Return the advice for None among values of these types."""
+    if any(issubclass(cls, str) for cls in types):
+        return "pass missing='' to arrayhub.as_numpy"
+    is_time = any(issubclass(cls, (datetime.date, datetime.timedelta)) for cls in types)
+    return MISSING_TIMES if is_time else MISSING_VALUES
+
+
+def values_error(obj, values):
+    """Return the TypeError for an object whose `values` NumPy represents as Python objects."""
+    types = {type(value) for value in values}
+    accepted, call = "numbers of one type", nested_call(values)
+    if type(None) in types:
+        accepted += f". None is a missing value: {_advice_on_missing(types)}"
+    elif any(issubclass(cls, datetime.date) for cls in types):
+        accepted += ". Pass dtype='M8[us]' to arrayhub.asarray"
+    elif dict not in types:  # which asnested converts to records
+        call = ""
+        if _are_all((numbers.Real, Decimal), types):  # decimals, and integers beyond 64 bits
+            accepted += ". numpy.asarray(x, dtype=float) rounds"
+    return TypeRefusal("asarray", f"{show(obj)} would become an array of Python objects", accepted, call)
 
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
@@ -257,18 +282,25 @@ def _is_nestable(array):
         return False
     if array.dtype.names is not None:
         return all(_is_nestable(field) for field in map(array.__getitem__, array.dtype.names) if field.dtype.hasobject)
-    return can_nest(array.ravel())
+    return bool(nested_call(array.ravel()))
 
 
-def can_nest(values):
-    """Return whether `asnested` imports a sequence of Python objects. Only the first ones are imported."""
+def nested_call(values):
+    """Return the call that imports values that NumPy does not represent as numbers, or "" if `asnested` refuses them.
+
+    Only the first values are imported.
+    """
     try:
         hooks.nested.from_python([*values[:LOOKED_AT]])
     except PASSES_ON:
         raise
     except Exception:
-        return False
-    return True
+        return ""
+    return "arrayhub.asnested(x)"
+
+
+def _are_all(kind, types):
+    return all(issubclass(cls, kind) for cls in types)
 
 
 def refuse_missing(obj):
