@@ -898,7 +898,7 @@ cdef class USMArray(Descriptor):
             raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
         refuse_packed(self, "view")
         # NumPy computes shape and strides from an ndarray of the same layout, without access to the memory.
-        whole = numpy_library.array_over(self, stored_dtype(self), self.nd_, self.shape_, self.byte_strides_)
+        whole = numpy_library.array_over(self, stored_dtype(self))
         shown = whole.view(requested_dtype(dtype))
         cdef Descriptor view = view_of(self, shown.ndim)     # more dimensions if the dtype has a shape
         cdef int k

@@ -354,7 +354,7 @@ cdef object emit(Descriptor a):
     if not host_readable(a) or a.flags_ & PACKED:
         check(a, False)
     host_ready(a)
-    return array_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
+    return array_over(a, get_dtype(a))
 
 
 cdef object find_source(Descriptor a):
@@ -390,15 +390,20 @@ def check(Descriptor array not None, bint copied):
 cdef char[16] _NOTHING
 
 
-cdef object array_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
-    """Create an ndarray that shares the memory of `a` and keeps `a` alive."""
-    cdef void* data = a.data_ if a.data_ != NULL else <void*> _NOTHING
+cdef object array_over(Descriptor a, object dtype):
+    """Create an ndarray that shares the memory of `a`, with its layout, and keeps `a` alive."""
+    return array_at(a, dtype, a.nd_, a.shape_, a.byte_strides_, a.data_, a)
+
+
+cdef object array_at(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides, char* data, object owner):
+    """Create an ndarray with the access of `a` at an address in its memory. The ndarray keeps `owner` alive."""
     Py_INCREF(dtype)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(
-        np.ndarray, dtype, nd, shape, strides, data, cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None
+        np.ndarray, dtype, nd, shape, strides, data if data != NULL else _NOTHING,
+        cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None,
     )
-    Py_INCREF(a)         # PyArray_SetBaseObject steals this reference
-    PyArray_SetBaseObject(array, a)
+    Py_INCREF(owner)     # PyArray_SetBaseObject steals this reference
+    PyArray_SetBaseObject(array, owner)
     return array
 
 
@@ -407,11 +412,10 @@ cdef object emit_raw(Descriptor a):
 
     Packed elements are exported as a flat array of bytes.
     """
-    cdef Py_ssize_t nbytes = a.nbytes
     if a.flags_ & PACKED:
-        return array_over(a, np.dtype(np.uint8), 1, &nbytes, NULL)
+        return emit_run(a, a.data_, a.nbytes, a)
     # np.dtype((np.void, n)) would call Python code, in which NumPy discards a KeyboardInterrupt.
-    return array_over(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
+    return array_over(a, np.dtype(f"V{a.itemsize_}"))
 
 
 cdef cnp.dtype _UINT8 = np.dtype(np.uint8)
@@ -419,14 +423,7 @@ cdef cnp.dtype _UINT8 = np.dtype(np.uint8)
 
 cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
     """Export the `nbytes` bytes at `data`, a part of `a`, as a flat ndarray of ``uint8`` that keeps `owner` alive."""
-    Py_INCREF(_UINT8)     # PyArray_NewFromDescr steals this reference
-    cdef cnp.ndarray array = PyArray_NewFromDescr(
-        np.ndarray, _UINT8, 1, &nbytes, NULL, data if nbytes else _NOTHING,
-        cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None,
-    )
-    Py_INCREF(owner)
-    PyArray_SetBaseObject(array, owner)
-    return array
+    return array_at(a, _UINT8, 1, &nbytes, NULL, data if nbytes else NULL, owner)
 
 
 cdef object emit_array(Descriptor a, object dtype, object copy):
