@@ -9,7 +9,7 @@ import inspect
 import sys
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -318,11 +318,7 @@ def emitter_like(root: str, model: Any) -> Callable[[Any], Any] | None:
     library = REGISTERED.get(root)
     if library is None or not library.takes_model:
         return None
-    return partial(_emit_with_model, library.emit, model)  # CPython 3.11 may leak the cell of a closure without memory
-
-
-def _emit_with_model(emit: Callable[..., Any], model: Any, array: Any) -> Any:
-    return emit(array, model)
+    return lambda array: library.emit(array, model)
 
 
 def emitting() -> tuple[str, ...]:
