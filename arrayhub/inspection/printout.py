@@ -160,14 +160,10 @@ def _strides(array: USMArray) -> tuple[int | str, ...]:
 def _field_offsets(array: USMArray) -> str:
     """Return the offsets of the fields of a record, separated by commas."""
     try:
-        dtype = array.dtype
+        dtype: Any = array.dtype
     except TypeError:
         return ""
-    fields: Any = dtype.fields
-    offsets = []
-    for name in dtype.names or ():
-        offsets.append(str(fields[name][1]))
-    return ", ".join(offsets)
+    return ", ".join(str(dtype.fields[name][1]) for name in dtype.names or ())
 
 
 def _hexadecimal(address: int) -> str:
