@@ -4,11 +4,15 @@ The rows of `table` name the functions, and `requested_dtype` looks up the names
 receives an object or a type of its library, so the library is already loaded. The result is None for an object that is
 not an element type. For an element type that NumPy does not have, the result is None or a name, which
 `requested_dtype` may reject.
+
+`cast_times` converts in the other direction, to the types of pandas and xarray.
 """
 
 import sys
 
 import numpy as np
+
+from arrayhub._core.errors import Refusal
 
 
 def by_name(dtype):
@@ -50,3 +54,22 @@ def read_pandas(dtype):
     """Return the dtype of the values of a pandas extension dtype, such as ``Int64``."""
     found = getattr(dtype, "numpy_dtype", None)
     return found if isinstance(found, np.dtype) and not found.hasobject else None
+
+
+def cast_times(values, copied, library):
+    """Return an ndarray in the units that pandas and xarray store: s, ms, us and ns. Other elements are not changed.
+
+    Raises
+    ------
+    Refusal
+        The times do not have a unit, or a cast makes a copy and `copied` is false. The libraries would copy silently.
+    """
+    if values.dtype.kind not in "mM":
+        return values
+    accepted = "times in s, ms, us and ns"
+    unit, count = np.datetime_data(values.dtype)
+    if unit == "generic":
+        raise Refusal(library, f"elements of {values.dtype} do not have a unit", accepted)
+    if not copied and not (count == 1 and unit in ("s", "ms", "us", "ns") and values.dtype.isnative):
+        raise Refusal(library, f"elements of {values.dtype} are not supported", f"{accepted}, in native byte order")
+    return values if count == 1 else values.astype(f"{values.dtype.kind}8[{unit}]")  # the libraries cast other units

@@ -1,9 +1,8 @@
 """xarray: export as a DataArray. `importers.pxi` imports DataArrays: the wrapped array, with its dimension names."""
 
-import numpy as np
-
-from arrayhub._core.errors import Refusal, form_of, needed, unreadable
+from arrayhub._core.errors import form_of, needed, unreadable
 from arrayhub._core.hooks import hooks
+from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
@@ -33,25 +32,6 @@ def _is_unchanged(array, obj):
     except (BufferError, TypeError):
         return False
     return own.ptr == array.ptr and own.dtype == array.dtype
-
-
-def cast_times(values, copied, library):
-    """Return an ndarray in the units that pandas and xarray store: s, ms, us and ns. Other elements are not changed.
-
-    Raises
-    ------
-    Refusal
-        The times do not have a unit, or a cast makes a copy and `copied` is false. The libraries would copy silently.
-    """
-    if values.dtype.kind not in "mM":
-        return values
-    accepted = "times in s, ms, us and ns"
-    unit, count = np.datetime_data(values.dtype)
-    if unit == "generic":
-        raise Refusal(library, f"elements of {values.dtype} do not have a unit", accepted)
-    if not copied and not (count == 1 and unit in ("s", "ms", "us", "ns") and values.dtype.isnative):
-        raise Refusal(library, f"elements of {values.dtype} are not supported", f"{accepted}, in native byte order")
-    return values if count == 1 else values.astype(f"{values.dtype.kind}8[{unit}]")  # the libraries cast other units
 
 
 def emit(array, copied=False):

@@ -53,10 +53,10 @@ from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, tr
 from arrayhub.inspection.unread import import_unread
 from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, sample_rows
 from arrayhub.libraries import plugins, wrappers
+from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
 from arrayhub.libraries.numpy import refuse_unit
-from arrayhub.libraries.xarray import cast_times
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas

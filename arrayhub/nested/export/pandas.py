@@ -16,8 +16,8 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import are_complete_records, is_matrix_of_objects, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.target import is_dense
+from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.numpy import check as check_numpy
-from arrayhub.libraries.xarray import cast_times
 from arrayhub.nested.array import NestedArray, export, unwrap_flat, with_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.export.arrow import check as check_arrow
