@@ -7,18 +7,16 @@ docs/private_names.md lists the private names used here.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, intptr_t
+from libc.stdint cimport intptr_t
 
 from arrayhub._core.descriptor cimport Descriptor, bare_array, hold_object, kDLCPU, kDLCUDA
-from arrayhub._core.dtypes cimport bits_of, by_typestr
+from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub._core.runtime cimport device_name
 from arrayhub.adapters cimport dlpack
 from arrayhub.adapters.dlpack_abi cimport (
-    DLManagedTensorVersioned,
     DLPackExchangeAPI,
     DLTensor,
     kDLComplex,
@@ -218,15 +216,15 @@ def allocate(Py_ssize_t nbytes, Descriptor model):
     MemoryError
         The device does not have enough memory.
     """
-    cdef DLPackExchangeAPI* api = table()
     cdef Descriptor fresh
+    table()      # imports torch
     stream = stream_of(model) if model.device_.device_type == kDLCUDA else None
     if stream is None:
-        return new_memory(api, nbytes, model)
+        return new_memory(nbytes, model)
     context = _torch.cuda.stream(stream)
     context.__enter__()      # no `with` statement, see `start` in _core/tracing.pyx
     try:
-        fresh = new_memory(api, nbytes, model)
+        fresh = new_memory(nbytes, model)
     finally:
         context.__exit__(None, None, None)
     fresh.producer_ = stream
@@ -247,45 +245,16 @@ cdef object stream_of(Descriptor model):
     return _torch.cuda.ExternalStream(own, device=device)
 
 
-cdef Descriptor new_memory(DLPackExchangeAPI* api, Py_ssize_t nbytes, Descriptor model):
-    """Return new memory, allocated on torch's current stream, through the exchange table if torch has one."""
-    cdef DLManagedTensorVersioned* managed = NULL
-    cdef DLTensor prototype
-    cdef int64_t length = nbytes
-    cdef void* tensor = NULL
-    if api == NULL or api.managed_tensor_allocator == NULL:
-        device = f"cuda:{model.device_.device_id}" if model.device_.device_type == kDLCUDA else "cpu"
-        return parse(_torch.empty(nbytes, dtype=_uint8, device=device), None)
-    prototype.data = NULL
-    prototype.device = model.device_
-    prototype.ndim = 1
-    prototype.dtype = by_typestr(c'u', 1).dlpack
-    prototype.shape = &length
-    prototype.strides = NULL
-    prototype.byte_offset = 0
-    failure = []
-    if api.managed_tensor_allocator(&prototype, &managed, <void*> failure, note_failure) != 0 or managed == NULL:
-        raise_failure(failure, nbytes, model)
-    if api.managed_tensor_to_py_object_no_sync(managed, &tensor) != 0:
-        managed.deleter(managed)
-        dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
-    return parse(take(<PyObject*> tensor), None)      # imported like any tensor, so that the tensor owns the memory
-
-
-cdef void note_failure(void* failure, const char* kind, const char* message) noexcept with gil:
-    """Store the texts of an error of torch's allocator in the list `failure`."""
+cdef Descriptor new_memory(Py_ssize_t nbytes, Descriptor model):
+    """Return new memory, allocated on torch's current stream."""
+    device = f"cuda:{model.device_.device_id}" if model.device_.device_type == kDLCUDA else "cpu"
     try:
-        (<list> failure).extend([(kind or b"").decode("utf-8", "replace"), (message or b"").decode("utf-8", "replace")])
-    except MemoryError:
-        pass
-
-
-cdef int raise_failure(list failure, Py_ssize_t nbytes, Descriptor model) except -1:
-    if PyErr_Occurred() != NULL:
-        return -1
-    reason = first_line(failure[1]) if failure else "no reason given"
-    text = f"torch: cannot allocate {nbytes} bytes on {device_name(model)} ({reason})"
-    raise MemoryError(text) if not failure or "memory" in failure[1].lower() else BufferError(text)
+        tensor = _torch.empty(nbytes, dtype=_uint8, device=device)
+    except RuntimeError as error:      # torch.OutOfMemoryError, or for host memory RuntimeError itself
+        reason = first_line(error)
+        text = f"torch: cannot allocate {nbytes} bytes on {device_name(model)} ({reason})"
+        raise (MemoryError(text) if "memory" in reason.lower() else BufferError(text)) from error
+    return parse(tensor, None)
 
 
 # --------------------------------------------------------------------------------------------------------------- errors

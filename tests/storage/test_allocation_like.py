@@ -124,7 +124,7 @@ def test_memory_is_freed_after_the_pending_work(sycl, properties):
 # -------------------------------------------------------------------------------------------------------------- torch
 
 
-def test_torch_allocates_through_its_dlpack_exchange_table():
+def test_torch_allocates_with_its_own_allocator():
     """`empty(like=)` uses torch's allocator only for CUDA models. This test calls it directly, for host memory."""
     torch = pytest.importorskip("torch")
     from arrayhub.libraries import torch as library
