@@ -1,4 +1,4 @@
-"""xarray: export as a DataArray. `importers.pxi` imports DataArrays: the wrapped array, with its dimension names."""
+"""xarray: export as a DataArray. `known` imports DataArrays: the wrapped array, with its dimension names."""
 
 from arrayhub._core.errors import form_of, needed, unreadable
 from arrayhub._core.hooks import hooks
