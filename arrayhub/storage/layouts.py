@@ -142,7 +142,7 @@ def plan(
         strides[axis] = step
         step *= max(padded[axis], 1)  # as in NumPy, a length of 0 does not make other strides 0
     if step * size + max(boundary, BOUNDARY) > MOST_BYTES:
-        raise ValueError(f"shape: {show(lengths)} of elements of {size} bytes takes 2**63 bytes or more; accepted: fewer")
+        raise ValueError(f"shape: {show(lengths)} of {size}-byte elements takes 2**63 bytes or more; accepted: fewer")
     nbytes = math.prod(padded) * size + boundary - 1
     return Plan(lengths, element, ranks, tuple(strides), tuple(padded), offset, nbytes, boundary)
 
