@@ -129,15 +129,11 @@ def test_explain_and_convert_list_the_same_consumers():
 def test_numbers_and_lists_are_reported_as_copied(value):
     explained = ah.explain(value)
     assert "asarray copies it through NumPy" in explained.why
+    assert explained.summary == f"a value, which NumPy converts to {ah.asarray(value).dtype}"
     for verdict in explained.verdicts:
         does = outcome(value, verdict.consumer)  # without copy=True, the as_* functions copy lists, too
         assert verdict.verdict == ("copy=True" if does == "zero-copy" else does), verdict
     assert ah.asarray(value, copy=False).is_copy
-
-
-def test_type_of_a_list_is_the_type_that_asarray_gives():
-    values = [np.int64(3), 2**63]  # each item alone would give int64 and uint64, whose common type is float64
-    assert ah.explain(values).summary == f"a value, which NumPy converts to {ah.asarray(values).dtype}"
 
 
 def test_ragged_lists_can_only_be_converted_to_torch():
@@ -632,17 +628,12 @@ def test_lists_of_unsupported_objects_cannot_be_converted(values):
     assert {verdict.verdict for verdict in said.verdicts if verdict.consumer in CONSUMERS} == {"cannot"}
 
 
-def test_summary_of_a_chunked_array_contains_length_and_chunks():
-    pyarrow = pytest.importorskip("pyarrow")
-    said = ah.explain(pyarrow.chunked_array([[1, 2], [3]]))
-    assert "3 * int64" in said.summary
-    assert "2 chunks" in said.summary
-
-
-def test_summary_shows_the_option_type_of_a_pandas_array():
-    pandas = pytest.importorskip("pandas")
-    said = ah.explain(pandas.array([1, None], dtype="Int64"))
-    assert "2 * ?int64" in said.summary
+def test_summary_contains_the_type_and_the_chunks():
+    pyarrow, pandas = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    assert ah.explain(pyarrow.chunked_array([[1, 2], [3]])).summary == "3 * int64, immutable, on cpu, in 2 chunks"
+    assert "2 * ?int64" in ah.explain(pandas.array([1, None], dtype="Int64")).summary
+    # The items alone are int64 and uint64, whose common type is float64.
+    assert ah.explain([np.int64(3), 2**63]).summary == "a value, which NumPy converts to uint64"
 
 
 @pytest.mark.parametrize(

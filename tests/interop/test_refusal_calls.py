@@ -1,4 +1,4 @@
-"""The call in a refusal is the call of `explain`, and it works: for every producer of the matrix and every library."""
+"""The call in a refusal is the call of `explain`, and it works: for every producer of dense and nested arrays."""
 
 import contextlib
 import datetime
@@ -17,7 +17,6 @@ from matrix.layouts import LAYOUTS
 from matrix.nested import KINDS
 from matrix.nested import PRODUCERS as NESTED_PRODUCERS
 from matrix.producers import PRODUCERS, installed
-from matrix.sparse import SPARSE_PRODUCERS
 
 import arrayhub as ah
 
@@ -25,7 +24,6 @@ pytestmark = pytest.mark.slow
 
 DENSE_TARGETS = ("numpy", "torch", "jax", "cupy", "dpnp", "numba")
 TARGETS = (*DENSE_TARGETS, "arrow", "polars", "pandas", "awkward", "xarray", "arrayhub")
-SPARSE_TARGETS = ("scipy", "torch", "jax", "pydata_sparse", "numpy", "arrow", "pandas")
 
 
 def called(call, x):
@@ -116,15 +114,6 @@ def test_calls_of_refused_copies_of_nested_data_work():
     assert without <= {(name, "jax") for name in times}  # jax has no times
     for name, to, call in refused:
         assert (name, to) in without or called(call, sources[name]()) is not None, (name, to)
-
-
-@pytest.mark.parametrize("producer", SPARSE_PRODUCERS, ids=lambda producer: producer.name)
-def test_calls_for_sparse_arrays_work(producer):
-    faults = []
-    for format in producer.formats:
-        made = producer.make(format)
-        faults += [f"{format} {fault}" for fault in faults_of(lambda made=made: made, SPARSE_TARGETS)]
-    assert not faults, "\n".join(faults)
 
 
 def test_fields_of_a_refusal():
