@@ -20,23 +20,12 @@ from arrayhub._core.cpython.atomics cimport is_done, mark_done, seen, set_once
 from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, make_dims, set_labels
 from arrayhub.adapters cimport arrow, buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
-from arrayhub.adapters.type_cache cimport (
-    ARROW_ARRAY_FIRST,
-    ARROW_BYTES_ARE_OBJECTS,
-    ARROW_IS_LAZY,
-    ARROW_STREAM_FIRST,
-    BORROWS,
-    DLPACK_BY_IMPORTER,
-    LEGACY_IS_WRITABLE,
-    NO_STREAM_IS_NONE,
-    SILENT_ON_DEFAULT,
-    SYCL_IS_READONLY,
-)
 from arrayhub.libraries cimport numpy
 
 from arrayhub._core import dtypes
 from arrayhub._core.descriptor import READERS, relabel
 from arrayhub._core.errors import INSTALL, InterfaceError, Refusal, root_of
+from arrayhub.adapters.type_cache import Trait
 from arrayhub.libraries.numpy import check as numpy_check
 from arrayhub.libraries.table import TABLE
 
@@ -50,18 +39,6 @@ cdef bint _fast_paths = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("
 cdef list _recognize = [None]       # for each import function: a predicate on types
 cdef list _library_of = [None]      # for each import function: the library's row
 cdef dict _by_root = {}
-cdef dict _TRAITS = {
-    "ARROW_ARRAY_FIRST": ARROW_ARRAY_FIRST,
-    "ARROW_BYTES_ARE_OBJECTS": ARROW_BYTES_ARE_OBJECTS,
-    "ARROW_IS_LAZY": ARROW_IS_LAZY,
-    "ARROW_STREAM_FIRST": ARROW_STREAM_FIRST,
-    "BORROWS": BORROWS,
-    "DLPACK_BY_IMPORTER": DLPACK_BY_IMPORTER,
-    "LEGACY_IS_WRITABLE": LEGACY_IS_WRITABLE,
-    "NO_STREAM_IS_NONE": NO_STREAM_IS_NONE,
-    "SILENT_ON_DEFAULT": SILENT_ON_DEFAULT,
-    "SYCL_IS_READONLY": SYCL_IS_READONLY,
-}
 
 
 def _read(str module not None, str function not None, value):
@@ -84,7 +61,7 @@ cdef class Library:
         self.spellings, self.instead, self.emit, self.takes_model = spellings, instead, emit, takes_model
         self.recognizers, self.own = importers, 0 if exports is None else min(len(importers), own)
         for trait in traits:
-            self.traits |= <unsigned int> _TRAITS[trait]
+            self.traits |= <unsigned int> Trait[trait]
         self.handled = bool(install or importers or traits or device)
         if exports is not None:
             self.device_type, self.reads_host = exports
