@@ -41,7 +41,7 @@ import functools
 import numpy as np
 
 from arrayhub import transfer
-from arrayhub._core.descriptor import Device, integer, label, name_of_elements, one_each, slowest_first
+from arrayhub._core.descriptor import Device, integer, integers, label, name_of_elements, slowest_first
 from arrayhub._core.errors import PASSES_ON, root_of, show
 from arrayhub.adapters.dimensions import GRID
 from arrayhub.array.usm_array import element_type
@@ -253,9 +253,8 @@ cdef Recipe recipe_for(tuple arguments, Py_ssize_t itemsize):
         if not is_plain(arguments[k]):
             try:
                 arguments = tuple([make_hashable(value) for value in arguments])
-            except (TypeError, ValueError):      # an invalid argument, for which `write_recipe` raises an error
-                write_recipe.__wrapped__(itemsize, preset, arguments)
-                raise
+            except (TypeError, ValueError):      # an invalid argument, or for example an ndarray or an axis of GTScript
+                return write_recipe.__wrapped__(itemsize, preset, arguments)
             break
     return write_recipe(itemsize, preset, arguments)
 
@@ -276,20 +275,12 @@ cdef inline bint is_plain(object value) noexcept:
 
 
 cdef object make_hashable(object value, int depth=0):
-    """Convert an argument to a hashable cache key of exact integers, strings and tuples. Raise TypeError if it is invalid."""
+    """Convert an argument to a cache key of exact integers, strings and tuples. Raise TypeError for other values."""
     if is_plain(value):
         return value
-    axis = getattr(value, "__gt_axis_name__", None)     # GTScript's I, J, K
-    if axis is not None or isinstance(value, str):
-        return str.__str__(value) if axis is None else str(axis)    # `str` of an enumeration includes its class name
-    if not isinstance(value, (list, tuple)):
-        try:
-            return integer(value, "argument")
-        except TypeError:
-            pass
-    if depth == 2:      # the deepest argument is a halo of pairs
-        raise TypeError
-    return tuple([make_hashable(part, depth + 1) for part in one_each(value, -1, "argument", "values")])
+    if isinstance(value, (list, tuple)) and depth < 2:      # the deepest argument is a halo of pairs
+        return tuple([make_hashable(part, depth + 1) for part in value])
+    return integer(value, "argument")
 
 
 @functools.lru_cache(maxsize=512)
@@ -307,19 +298,20 @@ def write_recipe(Py_ssize_t itemsize, preset, tuple arguments):
     for k in range(template.nd_):
         template.shape_[k] = lengths[k]
     label(template, dims=names, halo=halo, origin=origin)
-    index = aligned_index
+    index = None if aligned_index is None else integers(aligned_index, template.nd_, "aligned_index")
     if index is None and halo is not None:
         # If the halo covers a complete dimension, the domain is empty, and index 0 is aligned instead.
         index = tuple([lower if lower < lengths[axis] else 0 for axis, (lower, _) in enumerate(template.halo)])
     if preset is not None:
         if layout is None:
-            layout = preset.rank(names or [*GRID[:template.nd_], *map(str, range(template.nd_ - 3))])
+            layout = preset.rank(template.dims or [*GRID[:template.nd_], *map(str, range(template.nd_ - 3))])
         if alignment is None and preset.alignment > 1:
             alignment = preset.alignment * itemsize
     plan = layouts.plan(lengths, f"V{itemsize}", layout=layout, alignment=alignment, aligned_index=index)
     for k in range(template.nd_):
         template.byte_strides_[k] = plan.strides[k] * itemsize
-    label(template, dims=names, halo=halo, origin=origin, aligned_index=None if alignment is None else index)
+    if alignment is not None:
+        label(template, dims=template.dims, halo=template.halo, origin=template.origin, aligned_index=index)
     recipe.template = template
     recipe.nbytes = plan.nbytes - (plan.alignment - 1)
     # Memory is aligned to at least 64 bytes, because jax shares only memory with this alignment.
