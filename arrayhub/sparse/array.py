@@ -18,7 +18,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.runtimes.host import is_host_readable
-from arrayhub.sparse.formats import CANONICAL, FORMATS, NOT_CANONICAL, SEEN, is_canonical, to_dense, to_format
+from arrayhub.sparse.formats import CANONICAL, FORMATS, NOT_CANONICAL, SEEN, elements, is_canonical, to_format
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.
 _ELSEWHERE = {
@@ -208,7 +208,12 @@ class SparseArray(SparseParts):
         >>> assparse(scipy.sparse.coo_array(([1, 2], ([0, 0], [1, 1])), shape=(2, 2))).to_dense().tolist()
         [[0, 3], [0, 0]]
         """
-        return to_dense(self)
+        if not self._is_on_host():
+            return self.to_host().to_dense().to_device(self.device)
+        dense = np.zeros(self.shape, self.dtype)
+        batches = math.prod(self.shape[: self.batch_ndim])
+        np.add.at(dense.reshape(batches, *self.shape[self.batch_ndim :]), *elements(self))
+        return asarray(dense)
 
     def to_format(self, format: str, /) -> "SparseArray":
         """Return a copy in the given format, in canonical order. The values of equal indices are added.

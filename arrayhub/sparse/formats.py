@@ -1,4 +1,4 @@
-"""Table of sparse formats, validation of sparse arrays, and their conversion between formats and to dense arrays.
+"""Table of sparse formats, validation of sparse arrays, and their conversion between formats.
 
 Shapes and types are validated on import, indices later. Results about indices are cached in the array.
 """
@@ -214,16 +214,6 @@ def _sorted_coords(x: Any) -> bool:
 # is the first coordinate.
 
 _INT32_MAX = 2**31 - 1
-
-
-def to_dense(x: Any) -> Any:
-    """Return a dense copy. See `SparseArray.to_dense`."""
-    if not x._is_on_host():
-        return to_dense(x.to_host()).to_device(x.device)
-    dense = np.zeros(x.shape, x.dtype)
-    coords, stored = elements(x)
-    np.add.at(dense.reshape(math.prod(x.shape[: x.batch_ndim]), *x.shape[x.batch_ndim :]), coords, stored)
-    return asarray(dense)
 
 
 def elements(x: Any, keeps_blocks: bool = False) -> tuple[tuple[Any, ...], Any]:
