@@ -2,13 +2,16 @@
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from arrayhub._core.copying import VIEW
 from arrayhub._core.descriptor import MemoryBlock
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.inspection.datashape import TYPENUMS, type_of
+from arrayhub.inspection.texts import attempt
 from arrayhub.inspection.unread import array_besides, refuse_copies
 
 # DyND's access flags, keyed by the value of `USMArray.access`.
@@ -59,8 +62,8 @@ def _import_view(obj: Any, function: str) -> Any:
     try:
         return asarray(obj)
     except (BufferError, TypeError) as error:
-        for folder in (hooks.sparse, hooks.nested):
-            view = folder.view_of(obj)
+        for import_view in (hooks.sparse.import_or_none, partial(hooks.nested.asnested, copy=VIEW)):
+            view = attempt(import_view, obj)[0]
             if view is not None:
                 return view
         refuse_copies(obj, function, error)

@@ -21,12 +21,6 @@ MOST_CHUNKS = 4
 _PARTS = ("validity", "offsets", "indices", "content")
 
 
-def view_of(obj: Any) -> NestedArray | None:
-    """Import `obj` as a NestedArray without a copy, or return None."""
-    view: NestedArray | None = attempt(asnested, obj, copy=VIEW)[0]
-    return view
-
-
 # ------------------------------------------------------------------------------------------------------- debug_repr
 
 
@@ -86,7 +80,7 @@ def find_faults(obj: Any, texts: list[str]) -> list[str] | None:
     """
     if issubclass(type(obj), NestedArray):
         return list(_faults(obj, "x"))
-    x = view_of(obj)
+    x = attempt(asnested, obj, copy=VIEW)[0]
     if x is None and is_awkward(obj):
         try:
             x = asnested(obj)

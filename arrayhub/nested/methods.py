@@ -8,7 +8,7 @@ from arrayhub.nested.asnested import asnested, change_imported, dense_copy, impo
 from arrayhub.nested.asnested import nested_or_none as import_or_none
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change
-from arrayhub.nested.describe import find_faults, lines_of, picture_of, view_of
+from arrayhub.nested.describe import find_faults, lines_of, picture_of
 from arrayhub.nested.export.arrow import chunks_to_arrow
 from arrayhub.nested.export.dense import export, for_array_method
 from arrayhub.nested.from_python import from_python
@@ -54,5 +54,4 @@ __all__ = [
     "resolve_missing",
     "to_device",
     "to_host",
-    "view_of",
 ]

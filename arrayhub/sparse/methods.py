@@ -12,7 +12,6 @@ from arrayhub._core.errors import InterfaceError
 from arrayhub.array.usm_array import USMArray
 from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.inspection.printout import head_lines, part_lines
-from arrayhub.inspection.texts import attempt
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.export import convert_like, device_of, export, refusal_of_sparse, relocate
 from arrayhub.sparse.formats import PADDED, check_indices, elements, name_structure
@@ -32,13 +31,7 @@ __all__ = [
     "reduce",
     "refusal_of_sparse",
     "relocate",
-    "view_of",
 ]
-
-
-def view_of(obj: Any) -> SparseArray | None:
-    """Import `obj` as a SparseArray, or return None."""
-    return attempt(import_or_none, obj)[0]
 
 
 def lines_of(x: SparseArray, refcount: int) -> Iterator[str]:
@@ -139,5 +132,4 @@ def _build_array(state: Any) -> SparseArray:
         if not isinstance(array, USMArray):
             raise state_error("part", array, "arrays")
     facts = {"blocksize": blocksize, "batch_ndim": batch, "state": PADDED if padded else 0}
-    x: SparseArray = import_parts("pickle", format, shape, data, structure, **facts)
-    return x
+    return import_parts("pickle", format, shape, data, structure, **facts)
