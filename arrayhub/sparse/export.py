@@ -16,7 +16,7 @@ from arrayhub.convert.functions import as_cupy, as_numpy, as_torch, asarray, con
 from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.formats import PADDED, TRUSTED, find_used, is_canonical, to_format, validate
+from arrayhub.sparse.formats import ACCEPTED, PADDED, TRUSTED, find_used, is_canonical, to_format, validate
 from arrayhub.sparse.libraries import RULES, SparseLibrary, assparse, sparse_or_none
 
 
@@ -181,8 +181,8 @@ def conform(x: Any, library: str, copy: Copy) -> Any:
     Raise Refusal if the library does not support the format, or a conversion is required and `copy` forbids it, and
     InterfaceError if an index or a pointer is invalid. Only ``copy=True`` moves memory to the host.
     """
-    rules = RULES[library]
-    if x._state & rules.bit:
+    rules, accepted = RULES[library], ACCEPTED.get(library, 0)
+    if x._state & accepted:
         return x
     check_kind(sparse_kind_of(x), library)
     given = x
@@ -200,7 +200,7 @@ def conform(x: Any, library: str, copy: Copy) -> Any:
             raise Refusal(library, reason)
         x = convert(x, rules, library)
     if x is given:
-        x._state |= rules.bit
+        x._state |= accepted
     return x
 
 
@@ -231,7 +231,7 @@ def _find_obstacle(x: Any, rules: SparseLibrary, library: str) -> tuple[str, Cal
 def why_copied(x: Any, library: str) -> str:
     """Return why the export of an array copies, or "". Whether indices are sorted is known after the first export."""
     rules = RULES[library]
-    if not x._state & rules.bit:
+    if not x._state & ACCEPTED.get(library, 0):
         if rules.host and not x._is_on_host():
             return _unreadable(x, library)
         obstacle = _find_obstacle(x, rules, library)

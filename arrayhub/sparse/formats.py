@@ -17,21 +17,17 @@ from arrayhub.convert.functions import as_numpy, asarray
 class Format:
     """A sparse format."""
 
-    name: str
     compressed: int | None  # the dimension that `indptr` compresses: 0 for rows, 1 for columns, None for coordinates
     blocks: bool  # whether each index refers to a dense block
     transposed: str | None  # the format in which the same arrays represent the transposed array
 
 
 FORMATS = {
-    row.name: row
-    for row in (
-        Format("coo", None, False, "coo"),
-        Format("csr", 0, False, "csc"),
-        Format("csc", 1, False, "csr"),
-        Format("bsr", 0, True, None),
-        Format("bsc", 1, True, None),
-    )
+    "coo": Format(None, False, "coo"),
+    "csr": Format(0, False, "csc"),
+    "csc": Format(1, False, "csr"),
+    "bsr": Format(0, True, None),
+    "bsc": Format(1, True, None),
 }
 
 DIMENSIONS = ("rows", "columns")
@@ -92,6 +88,8 @@ CANONICAL = 2  # the indices are sorted and distinct
 NOT_CANONICAL = 4  # the indices are unsorted or repeated
 PADDED = 8  # as in jax, elements outside the shape or after the last pointer are padding
 TRUSTED = 64  # exports do not read the indices, because the caller passed validate=False
+# One bit for each library that accepts the array. Whether jax accepts it depends on the setting jax_enable_x64.
+ACCEPTED = {"scipy": 16, "torch": 32, "cupy": 128, "pydata_sparse": 256}
 SEEN = CHECKED | CANONICAL | NOT_CANONICAL | PADDED | TRUSTED
 
 
@@ -271,7 +269,7 @@ def to_format(x: Any, name: Any) -> Any:
     (number, *coords), stored = elements(x, row.blocks)
     coords, stored = _sum_repeated([number, *coords[:: -1 if row.compressed else 1]], stored)
     if row.compressed is not None:
-        return _compress(x, row, coords, stored)
+        return _compress(x, str.__str__(name), row, coords, stored)
     number, *coords = coords
     if x.batch_ndim:
         batches = np.unravel_index(number, x.shape[: x.batch_ndim]) if len(stored) else [number] * x.batch_ndim
@@ -292,8 +290,8 @@ def _sum_repeated(coords: list[Any], stored: Any) -> tuple[list[Any], Any]:
     return [array[new] for array in coords], stored
 
 
-def _compress(x: Any, row: Any, coords: list[Any], stored: Any) -> Any:
-    """Return an array in a compressed format, given the batches, the major and the minor coordinates of the values.
+def _compress(x: Any, name: str, row: Any, coords: list[Any], stored: Any) -> Any:
+    """Return an array in the format `name`, given the batches, the major and the minor coordinates of the values.
 
     Batches with fewer stored values than the largest batch are padded with zeros.
     """
@@ -308,4 +306,4 @@ def _compress(x: Any, row: Any, coords: list[Any], stored: Any) -> Any:
     data, indices = np.zeros((*used.shape, *stored.shape[1:]), stored.dtype), np.zeros(used.shape, dtype)
     data[used], indices[used] = stored, minor
     structure, state = (asarray(indices), asarray(indptr)), CHECKED | CANONICAL | (0 if used.all() else PADDED)
-    return type(x)(row.name, x.shape, asarray(data), structure, blocksize, x.batch_ndim, state)
+    return type(x)(name, x.shape, asarray(data), structure, blocksize, x.batch_ndim, state)

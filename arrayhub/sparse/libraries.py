@@ -35,7 +35,6 @@ class SparseLibrary:
     emit: Callable[[SparseArray, _Export, bool], Any]
     export: Callable[..., Any]  # exports the parts
     formats: dict[str, tuple[np.dtype[Any], ...]]  # accepted index types by format, the preferred type first
-    bit: int = 0  # bit of `SparseArray._state` that marks accepted arrays; 0 if this depends on the library's setting
     canonical: tuple[str, ...] = ()  # formats for which unsorted or repeated indices would lead to wrong results
     joined: bool = False  # whether the coordinates are one array instead of one array for each dimension
     batches: tuple[str, ...] = ()  # formats in which the library supports batch dimensions
@@ -87,9 +86,9 @@ def _parse_scipy(obj: Any, copy: Copy) -> Any:
                 and indices.typenum in INTEGERS
                 and indptr.typenum in INTEGERS
             ):
-                return SparseArray(row.name, shape, data, structure)
+                return SparseArray(obj.format, shape, data, structure)
     source = "cupyx.scipy.sparse" if root_of(type(obj)) == "cupyx" else "scipy.sparse"
-    return import_parts(source, row.name, shape, data, structure, blocksize=blocksize)
+    return import_parts(source, obj.format, shape, data, structure, blocksize=blocksize)
 
 
 def _separate(x: SparseArray, export: _Export) -> tuple[Any, ...]:
@@ -269,7 +268,6 @@ RULES = {
         _emit_scipy,
         as_numpy,
         dict.fromkeys(("coo", "csr", "csc", "bsr"), _BOTH),
-        bit=16,
         values=dict.fromkeys(("coo", "csr", "csc", "bsr"), "?bBhHiIlLqQfdgFDG"),
     ),
     "torch": SparseLibrary(
@@ -277,7 +275,6 @@ RULES = {
         _emit_torch,
         as_torch,
         {"coo": _WIDE, **dict.fromkeys(_COMPRESSED, _BOTH)},
-        bit=32,
         canonical=_COMPRESSED,
         joined=True,
         batches=_COMPRESSED,
@@ -297,7 +294,6 @@ RULES = {
         _emit_cupy,
         as_cupy,
         dict(coo=_NARROW, csr=_NARROW, csc=_NARROW),
-        bit=128,
         values=dict.fromkeys(("coo", "csr", "csc"), "?fdFD"),
         max_ndim=2,
     ),
@@ -306,7 +302,6 @@ RULES = {
         _emit_pydata_sparse,
         as_numpy,
         dict(coo=_ANY, csr=_ANY, csc=_ANY),
-        bit=256,
         canonical=("coo", "csr", "csc"),
         joined=True,
         values=dict.fromkeys(("csr", "csc"), "?bBhHiIlLqQfdFD"),  # GCXS is compiled by Numba
