@@ -220,13 +220,9 @@ cdef class Recipe:
     cdef Py_ssize_t row, row_step   # bytes of a row without and with padding; 0 if no alignment was requested
 
 
-cdef enum:
-    BACKEND = 6     # index of `backend` in the arguments of `write_recipe`
-
-
-cdef object new(tuple arguments, cnp.dtype element, const MemoryKind* kind, object device, bint zeroed):
+cdef object new(tuple arguments, preset, cnp.dtype element, const MemoryKind* kind, object device, bint zeroed):
     """Return a new array. `arguments` are those of `write_recipe`."""
-    cdef Recipe recipe = recipe_for(arguments, element.itemsize)
+    cdef Recipe recipe = recipe_for(element.itemsize, preset, arguments)
     cdef Descriptor template = recipe.template
     cdef Descriptor a = new_array(template.nd_)
     a.protocol_ = CONSTRUCTED
@@ -246,9 +242,8 @@ cdef object new(tuple arguments, cnp.dtype element, const MemoryKind* kind, obje
     return a
 
 
-cdef Recipe recipe_for(tuple arguments, Py_ssize_t itemsize):
+cdef Recipe recipe_for(Py_ssize_t itemsize, preset, tuple arguments):
     cdef int k
-    preset = None if arguments[BACKEND] is None else layouts.find_preset(arguments[BACKEND])
     for k in range(len(arguments)):
         if not is_plain(arguments[k]):
             try:
@@ -286,7 +281,7 @@ cdef object make_hashable(object value, int depth=0):
 @functools.lru_cache(maxsize=512)
 def write_recipe(Py_ssize_t itemsize, preset, tuple arguments):
     """Compute the recipe for the arguments of `empty` that determine the layout. `preset` is that of `backend`, or None."""
-    shape, aligned_index, halo, dimensions, dims, layout, _, alignment, origin = arguments
+    shape, aligned_index, halo, dimensions, dims, layout, alignment, origin = arguments
     lengths = layouts.read_lengths(shape)
     names = dims if dimensions is None else layouts.read_dimensions(dimensions)
     if dims is not None and dimensions is not None and layouts.read_dimensions(dims) != names:
@@ -335,13 +330,14 @@ def refuse_packed(Descriptor array, str argument, str advice):
                         f" one byte or more. {advice}")
 
 
-cdef object create(object dtype, object like, tuple arguments, object memory, object device, bint zeroed):
+cdef object create(object dtype, object like, object backend, tuple arguments, object memory, object device, bint zeroed):
     """Implement `empty` and `zeros`. `arguments` are those of `write_recipe`."""
+    preset = None if backend is None else layouts.find_preset(backend)
     cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else element_type(dtype)
     if element.type_num == cnp.NPY_VOID:        # includes sub-arrays, which `element_type` rejects
         element_type(element)
     if like is None:
-        return new(arguments, element, kind_of(memory), device, zeroed)
+        return new(arguments, preset, element, kind_of(memory), device, zeroed)
     if memory is not None or device is not None:
         given = "memory" if memory is not None else "device"
         raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
@@ -351,7 +347,7 @@ cdef object create(object dtype, object like, tuple arguments, object memory, ob
         refuse_packed(model, "like", "Pass dtype='int8', or call x.copy() for packed elements")
         element = get_dtype(model)
     if arguments[0] is None:
-        arguments = arguments_like(model, arguments)
+        arguments = arguments_like(model, preset, arguments)
     cdef const MemoryKind* kind = &_KINDS[BY_NUMPY]
     owner = model.base_ if like is model else like
     if model.device_.device_type == kDLCUDA and root_of(type(owner)) == "torch":
@@ -360,19 +356,19 @@ cdef object create(object dtype, object like, tuple arguments, object memory, ob
     elif model.device_.device_type != kDLCPU:
         memory, device = memory_of(model, "like", "Omit like=, and pass memory='cpu'")
         kind = kind_of(memory)
-    return new(arguments, element, kind, device, zeroed)
+    return new(arguments, preset, element, kind, device, zeroed)
 
 
-cdef tuple arguments_like(Descriptor model, tuple arguments):
+cdef tuple arguments_like(Descriptor model, preset, tuple arguments):
     """Return the arguments for an array with the shape of `model`. Its labels and layout replace omitted arguments."""
-    _, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin = arguments
+    _, aligned_index, halo, dimensions, dims, layout, alignment, origin = arguments
     if dims is None and dimensions is None:
         dims = model.dims
-    if layout is None and backend is None and not is_packed(model):      # the new array for a packed model has C order
+    if layout is None and preset is None and not is_packed(model):      # the new array for a packed model has C order
         order = slowest_first(model)
         layout = tuple(map(order.index, range(model.nd_)))
     halo, origin = model.halo if halo is None else halo, model.origin if origin is None else origin
-    return model.shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin
+    return model.shape, aligned_index, halo, dimensions, dims, layout, alignment, origin
 
 
 def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
@@ -454,7 +450,7 @@ def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
     >>> arrayhub.empty(like=numpy.zeros((2, 3), "f4", order="F")).strides
     (1, 2)
     """
-    return create(dtype, like, (shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), memory,
+    return create(dtype, like, backend, (shape, aligned_index, halo, dimensions, dims, layout, alignment, origin), memory,
                   device, False)
 
 
@@ -481,5 +477,5 @@ def zeros(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
     >>> arrayhub.zeros((2, 3), "i4").tolist()
     [[0, 0, 0], [0, 0, 0]]
     """
-    return create(dtype, like, (shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), memory,
+    return create(dtype, like, backend, (shape, aligned_index, halo, dimensions, dims, layout, alignment, origin), memory,
                   device, True)
