@@ -453,6 +453,10 @@ cdef int refuse_unsafe(object tensor) except -1:
         raise Refusal("torch", f"layout is {tensor_layout}", f"torch.strided; call {call} first", sparse)
     if tensor.is_meta:
         raise Refusal("torch", "device is 'meta', without memory; accepted: tensors with data")
+    dtype = str(tensor.dtype)
+    if dtype.startswith("torch.bits"):
+        raise Refusal("torch", f"dtype is {dtype}; accepted: dtypes that DLPack has. Call"
+                      f" x.view(torch.uint{8 * tensor.element_size()}) for the bytes")
     return 0
 
 
@@ -533,11 +537,6 @@ cdef object tensor_error(object tensor, object reason):
     for applies, advice in _WITHOUT_MEMORY:
         if is_in_state(applies, tensor):
             return Refusal("torch", f"cannot share the tensor's memory: {advice}")
-    dtype, call = packed_call(tensor)
-    if call is not None:
-        return Refusal(
-            "torch", f"dtype is {dtype}; accepted: dtypes that DLPack has. Call {call} for the bytes"
-        )
     return Refusal(
         "torch", f"cannot share the memory of a {type(tensor).__name__} ({first_line(reason)}); accepted: dense tensors"
     )
@@ -549,17 +548,6 @@ cdef bint is_in_state(object applies, object tensor) except -1:
         return applies(_torch, tensor)
     except Exception:      # the private name is missing, or the subclass raises
         return False
-
-
-cdef tuple packed_call(object tensor):
-    """Return the name of a ``torch.bits*`` dtype and the call that views its bytes, or (None, None) for other dtypes."""
-    try:
-        dtype = str(tensor.dtype)
-        if dtype.startswith("torch.bits"):
-            return dtype, f"x.view(torch.uint{8 * tensor.element_size()})"
-    except Exception:      # raised by a subclass
-        pass
-    return None, None
 
 
 library("torch").set_importer(0, parse, parse_by_dlpack)
