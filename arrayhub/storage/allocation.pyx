@@ -244,14 +244,15 @@ cdef object new(tuple arguments, preset, cnp.dtype element, const MemoryKind* ki
 
 cdef Recipe recipe_for(Py_ssize_t itemsize, preset, tuple arguments):
     cdef int k
+    write = write_recipe
     for k in range(len(arguments)):
         if not is_plain(arguments[k]):
             try:
                 arguments = tuple([make_hashable(value) for value in arguments])
             except (TypeError, ValueError):      # an invalid argument, or for example an ndarray or an axis of GTScript
-                return write_recipe.__wrapped__(itemsize, preset, arguments)
+                write = write_recipe.__wrapped__
             break
-    return write_recipe(itemsize, preset, arguments)
+    return write(itemsize, preset, arguments)
 
 
 cdef inline bint is_plain(object value) noexcept:
