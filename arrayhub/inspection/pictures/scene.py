@@ -72,11 +72,8 @@ class Geometry:
         c, f = (self._first_gap(order) is None for order in "CF")
         return _CONTIGUITY[c, f]
 
-    def notes(self) -> list[str]:
-        """Return notes on unusual properties of the layout, such as overlapping elements."""
-        return list(self._notes())
-
-    def _notes(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
+        """Yield notes on unusual properties of the layout, such as overlapping elements."""
         if self.leaves_buffer:
             spanned = f"{self.unit}s {self.low} to {self.high - 1}"
             buffer = f"has {self.unit}s 0 to {self.size - 1}" if self.size else "is empty"

@@ -192,7 +192,7 @@ def test_pictures_describe_device_memory_ml_dtypes_and_empty_elements():
     assert arrayhub.asarray(b"abc").picture.access == "immutable"
     assert arrayhub.asarray(np.zeros(2, ml_dtypes.bfloat16)).picture.dtype == "bfloat16"
     nothing = arrayhub.asarray(np.zeros(3, "V0")).picture
-    assert nothing.notes() == ["Elements of zero bytes do not occupy the buffer."]
+    assert list(nothing.notes()) == ["Elements of zero bytes do not occupy the buffer."]
 
 
 def test_sub_byte_elements_are_drawn_as_elements():
