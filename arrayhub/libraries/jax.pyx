@@ -19,7 +19,6 @@ from arrayhub._core.descriptor cimport (
     host_readable,
     is_aligned,
     kDLCUDA,
-    size_of,
 )
 from arrayhub._core.runtime cimport device_of, order_consumer
 from arrayhub.adapters cimport buffer, dlpack
@@ -167,12 +166,6 @@ cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsul
     return a
 
 
-cdef size_t address_of(object array) except? 0:
-    """Return the address of a jax array with one buffer, from jax's unofficial method or else from its protocols."""
-    ask = getattr(array, "unsafe_buffer_pointer", None)
-    return <size_t> parse(array, None).data_ if ask is None else ask()
-
-
 cdef class LegacyView:
     """Producer of legacy DLPack capsules for jax.
 
@@ -236,12 +229,12 @@ def copy_array(array, /):
         leave(pushed)
 
 
-def has_x64():
+cpdef bint has_x64() except -1:
     """Return whether jax_enable_x64 is set. If jax is not imported, its environment variable decides."""
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(jax, "config"):
         return os.environ.get("JAX_ENABLE_X64", "0").lower() in ("1", "true", "t", "yes", "y", "on")
-    return bool(jax.config.jax_enable_x64)
+    return jax.config.jax_enable_x64
 
 
 cdef int check_elements(Descriptor a) except -1:
@@ -262,13 +255,9 @@ cdef int check_memory(Descriptor a) except -1:
     a = for_host_library(a, "jax", kDLCUDA)
     refuse_without_device(a, "jax")
     if not is_compact(a) or not is_aligned(a):
-        raise not_shared(a)
+        raise Refusal("jax", f"host memory can be shared only if it is compact and starts on a {<int> BOUNDARY}-byte boundary;"
+                             f" address {a.ptr:#x}" + ("" if a.flags_ & PACKED else f", byte strides {a.byte_strides}"))
     return 0
-
-
-cdef object not_shared(Descriptor a):
-    return Refusal("jax", f"host memory can be shared only if it is compact and starts on a {<int> BOUNDARY}-byte boundary;"
-                          f" address {a.ptr:#x}" + ("" if a.flags_ & PACKED else f", byte strides {a.byte_strides}"))
 
 
 cdef bint is_compact(Descriptor a) except -1:
@@ -294,8 +283,8 @@ cdef object emit(Descriptor a, bint may_copy):
     """Export `a` as a ``jax.Array`` that shares its memory.
 
     If `may_copy` is true, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares
-    host memory only if it is compact, aligned to 64 bytes and of a supported element type. jax silently copies other memory, so
-    this function compares the addresses. Read-only memory is accepted, because jax never writes to it.
+    host memory only if it is compact, aligned to 64 bytes and of a supported element type. Read-only memory is accepted, because
+    jax never writes to it.
 
     Raises
     ------
@@ -308,12 +297,9 @@ cdef object emit(Descriptor a, bint may_copy):
     if not may_copy:
         check_memory(a)
     try:
-        result = jax.dlpack.from_dlpack(view)
+        return jax.dlpack.from_dlpack(view, copy=None if may_copy else False)
     except (TypeError, ValueError, RuntimeError) as error:
         raise Refusal("jax", f"from_dlpack rejects the array ({error})") from error
-    if not may_copy and size_of(a) and address_of(result) != <size_t> a.data_:
-        raise not_shared(a)
-    return result
 
 
 cdef object export(Descriptor a, bint copied, bint allow_readonly):
