@@ -365,6 +365,20 @@ cdef Descriptor parse_column(object obj, object stream):
     return importers[WRAPPER](obj, stream)
 
 
+cdef PyObject* _named_data = NULL
+
+
+cdef object data_of(object variable):
+    """Return ``variable.data``. An ndarray is read by the property of the base class, which is faster than that of Variable."""
+    cdef PyObject* read = seen(&_named_data)
+    if read == NULL:
+        from xarray import NamedArray
+
+        read = set_once(&_named_data, NULL, NamedArray.data.fget)
+    data = (<object> read)(variable)
+    return data if cnp.PyArray_CheckExact(data) else variable.data
+
+
 cdef Descriptor parse_xarray(object obj, object stream):
     """Import the array in a DataArray, a Variable or a NamedArray, with its dimension names.
 
@@ -373,7 +387,7 @@ cdef Descriptor parse_xarray(object obj, object stream):
     """
     cdef Descriptor a
     variable = getattr(obj, "variable", obj)      # of a DataArray, whose own attributes take longer
-    data = variable.data
+    data = data_of(variable)
     cdef bint wrapped = not cnp.PyArray_CheckExact(data) or Py_REFCNT(data) == 1
     a = (importers[WRAPPER] if wrapped else numpy.parse)(obj if wrapped else data, stream)
     dims = variable.dims
