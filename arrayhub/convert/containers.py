@@ -14,13 +14,11 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree, kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, convert, convert_to_library
-from arrayhub.convert.labels import cache_by_type
+from arrayhub.convert.labels import cache_by_type, label_kind
 from arrayhub.convert.names import get_exporter, library_name
-from arrayhub.libraries.known import derived_from
 
 Options = dict[str, Any]  # the arguments copy, dtype, device and missing of `convert`
 Make = Callable[[Any, Options], Any]
-_is_frame_type = derived_from("pandas", "DataFrame")
 
 
 def to_class(
@@ -118,7 +116,7 @@ def are_complete_records(array: Any) -> bool:
 
 def is_frame(obj: Any) -> bool:
     """Return whether an object is a ``pandas.DataFrame``."""
-    return _is_frame_type(type(obj))
+    return label_kind(type(obj)) == "frame"
 
 
 def without_index(obj: Any) -> Any:
