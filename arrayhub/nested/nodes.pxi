@@ -355,7 +355,7 @@ def extend_array(Descriptor a, Py_ssize_t length):
     return view
 
 
-def is_on_host(node):
+cpdef bint is_on_host(node) except -1:
     """Return whether the host can read every array of a node."""
     return all([host_readable(<Descriptor> array) for array in arrays_in(checked_node(node))])
 
