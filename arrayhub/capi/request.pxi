@@ -28,8 +28,9 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub._core.runtime cimport host_ready, device_name
-from arrayhub.convert.functions cimport VALUES, import_array, import_copied
+from arrayhub.convert.functions cimport import_array, import_copied
 from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.libraries.numpy cimport is_value
 from arrayhub.runtimes cimport cuda, sycl
 
 import numpy
@@ -262,7 +263,7 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
     if r.flags & WRITEABLE:
         reason = "can only be imported as a copy, so writes would be lost"
         raise refuse(TypeRefusal, obj, reason, "an array whose memory can be viewed, such as x = numpy.asarray(x)")
-    if issubclass(type(obj), VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
+    if is_value(obj) and not r.may & <int> USM_ARRAY_MAY_BUILD:
         raise refuse(TypeRefusal, obj, "is not an array", "an array", call_to_fit(a, r))
     return 0
 
@@ -337,7 +338,7 @@ cdef list accepted_dtypes(const PyUSMArrayRequest* r):
 
 cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
     """Return whether the array was built here from Python numbers, which do not have an element type."""
-    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and issubclass(type(obj), VALUES) and import_copied(a, obj))
+    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and is_value(obj) and import_copied(a, obj))
 
 
 cdef bint are_of_kind(object numbers, object wanted) except -1:

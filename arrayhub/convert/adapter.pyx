@@ -9,6 +9,7 @@ cimport numpy as cnp
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.convert.target cimport ArrayType, Target, array_type, import_or_none, target_like
+from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub._core.descriptor import CPU
 from arrayhub._core.errors import PASSES_ON, PlaceError, Refusal, name_of_type, reason_of
@@ -20,7 +21,6 @@ from arrayhub.convert.names import OWN
 from arrayhub.convert.placement import DeviceConflict, find_deciding
 from arrayhub.convert.target import array_of, device_of
 from arrayhub.libraries.known import NESTING
-from arrayhub.libraries.numpy import VALUES
 
 cdef tuple _CONTAINERS = (list, tuple, dict)
 
@@ -292,7 +292,7 @@ cdef class Call:
     cdef object make_view(self, value, given):
         """Return a writable view of an argument that the function writes to."""
         cdef Target target = self.adapter.target
-        if issubclass(type(given), VALUES):
+        if is_value(given):
             raise TypeError(f"{name_of_type(type(given))} does not have memory to write to; accepted: a writable array")
         made = target.convert(value, target.library, False, None, False, None, False, _CAN_BE_WRITTEN)
         array = array_of(made)

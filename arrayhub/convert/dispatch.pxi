@@ -34,6 +34,7 @@ from arrayhub.adapters.type_cache cimport (
 from arrayhub.adapters cimport type_cache
 from arrayhub._core.cpython.type_notes cimport recall, version_tag
 from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.libraries.numpy cimport is_value
 from arrayhub.libraries.known cimport (
     MAX_IMPORTERS,
     OWN_ARRAY,
@@ -61,7 +62,6 @@ from arrayhub._core.errors import (
     show,
 )
 from arrayhub.adapters.table import BY_VIA, PROTOCOLS
-from arrayhub.libraries.numpy import VALUES
 
 cdef extern from *:
     """
@@ -129,7 +129,6 @@ cdef enum Labelled:          # which objects of a type have dimension names or a
 
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
 cdef tuple PLAIN = (int, float, complex, str, bytes)      # types that `check_level` accepts without further checks
-globals()["VALUES"] = VALUES      # makes the C variable available to Python modules
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
 cdef object _DIMS = sys.intern("dims")
@@ -331,7 +330,7 @@ cdef Descriptor by_other_means(object obj, list refusals):
     cdef Descriptor a
     if PyCapsule_CheckExact(obj):
         return dlpack.parse_capsule(obj, False, None)
-    if issubclass(type(obj), VALUES):
+    if is_value(obj):
         numpy_library.refuse_endless(obj, "asarray")
         check_values(obj)      # first, because NumPy's conversion calls methods of the elements, which may run a query
         from arrayhub.array.casting import are_unsigned, check_common, no_type_error
@@ -538,7 +537,7 @@ cdef Descriptor parse_registered(object obj, object row):
         raise
     except Exception as raised:
         plugins.raise_result_error(row, obj, inner, raised)
-    if a.data_ != again.data_ and size_of(a) or a.flags_ & COPIED and issubclass(type(inner), VALUES):
+    if a.data_ != again.data_ and size_of(a) or a.flags_ & COPIED and is_value(inner):
         raise plugins.parse_fault(row, obj, f"returned {name_of_type(type(inner))} with a copy")
     if a is not again and a.shape != again.shape:
         raise plugins.parse_fault(row, obj, f"returned shapes {a.shape} and {again.shape} in two calls for this object")

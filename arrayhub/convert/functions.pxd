@@ -3,8 +3,6 @@
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.libraries.known cimport Library
 
-cdef tuple VALUES
-
 cdef bint import_copied(Descriptor a, object obj) except -1
 cdef Descriptor import_array(object obj, object stream)
 cdef Descriptor import_allowed(object obj, object copy, str call)

@@ -22,7 +22,6 @@ _Array_co = TypeVar("_Array_co", covariant=True)
 _Masked_co = TypeVar("_Masked_co", covariant=True)
 
 CONSUMERS: tuple[str, ...]
-VALUES: tuple[type, ...]
 
 def asarray(
     obj: Any,

@@ -283,7 +283,11 @@ cpdef object objects_of(object obj):
         if root_of(type(obj)) != "xarray" or getattr(obj, "dtype", None) != object:
             return None
         data = obj.data
-    return data if is_ndarray(data) and data.dtype == object and not issubclass(type(data), numpy.ma.MaskedArray) else None
+        if not is_ndarray(data):
+            return None
+    if cnp.PyArray_TYPE(<cnp.ndarray> data) != cnp.NPY_OBJECT:
+        return None
+    return None if issubclass(type(data), numpy.ma.MaskedArray) else data
 
 
 cdef object values_of(object obj):
@@ -305,7 +309,7 @@ cdef Descriptor import_objects(object obj):
 
 cdef Descriptor import_for_dtype(object obj, object dtype, object order, bint keeps_lists, bint *is_built=NULL):
     """Import `obj`, whose elements will be converted to `dtype`. Values are built as elements of this type, if necessary."""
-    if issubclass(type(obj), VALUES):
+    if is_value(obj):
         return import_values(obj, requested_dtype(dtype), order)
     if objects_of(obj) is not None:
         return import_values(values_of(obj), requested_dtype(dtype), order)
@@ -378,7 +382,7 @@ cdef object apply_requests(
     if device is not None:
         result = transfer.to_device(result, device, copy=True if copy and result is a else None, stream=stream)
     if copy and shares(a, result):
-        if (is_built or issubclass(type(obj), VALUES)) and a.flags_ & COPIED and a.flags_ & WRITEABLE:
+        if (is_built or is_value(obj)) and a.flags_ & COPIED and a.flags_ & WRITEABLE:
             return order_on_stream(result, stream)
         result = transfer.copy(result, stream=stream)
     return result
@@ -386,7 +390,7 @@ cdef object apply_requests(
 
 cdef Descriptor cast_imported(Descriptor a, object obj, object dtype):
     """Return a copy of `a` with a different element type. `a` was imported from `obj`."""
-    if issubclass(type(obj), VALUES) and import_copied(a, obj) and host_readable(a):
+    if is_value(obj) and import_copied(a, obj) and host_readable(a):
         check_numbers(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
     if objects_of(obj) is not None:
@@ -427,7 +431,7 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
 
 cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
     """Return `a`. Raise BufferError if the import has copied memory of `obj`, for ``copy=False``."""
-    if import_copied(a, obj) and not issubclass(type(obj), VALUES) and not PyCapsule_CheckExact(obj):
+    if import_copied(a, obj) and not is_value(obj) and not PyCapsule_CheckExact(obj):
         raise Refusal(call, f"{name_of_type(type(obj))} can only be imported as a copy; pass copy=None, which copies",
                       call="arrayhub.asarray(x, copy=None)" if call == "asarray" else "")
     return a
@@ -487,7 +491,7 @@ def from_dlpack(obj, misplaced=NOT_GIVEN, /, *, device=None, copy=None, stream=N
 cdef Descriptor import_allowed(object obj, object copy, str call):
     """Import `obj` as the argument `copy` permits."""
     cdef Descriptor a
-    if copy is not False and check_copy(copy, call) is not False:
+    if copy is not False and (copy is None or check_copy(copy, call) is not False):
         return import_or_build(obj, None, False)
     a = import_array(obj, None)
     return a if not a.flags_ & COPIED else refuse_copy(a, obj, call)
@@ -740,7 +744,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         a = narrow_for_jax(a, to.call)
         copied = True      # jax shares aligned memory only
     copied = copied or is_built(obj, to)
-    if to is not _NUMPY and not copied and issubclass(type(obj), VALUES):
+    if to is not _NUMPY and not copied and is_value(obj):
         a = transfer.native_anywhere(a)      # a list of arrays may be built in another byte order
     if copied:
         if to.require != NULL:
@@ -818,12 +822,12 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
 
 cdef bint is_built(object obj, Library to) except -1:
     """Return whether `obj` is a list or number, which is built on the device of a library without host arrays."""
-    return not to.reads_host and issubclass(type(obj), VALUES)
+    return not to.reads_host and is_value(obj)
 
 
 cdef inline bint is_narrowed(object obj, Library to) except -1:
     """Return whether `obj` is a list or number, or an array of Python numbers, whose elements jax would narrow."""
-    return to is _JAX and (issubclass(type(obj), VALUES) or objects_of(obj) is not None)
+    return to is _JAX and (is_value(obj) or objects_of(obj) is not None)
 
 
 cdef bint stays(object array, Library to) except -1:
@@ -924,7 +928,7 @@ cdef object change(object obj, Library to, object dtype, object device):
         structured = import_structured(obj, None)
         if structured is None:
             raise refusal
-        if issubclass(type(obj), VALUES):
+        if is_value(obj):
             return hooks.nested.change(structured, dtype, device, True)
         return structured._change(dtype, device)
     result = apply_requests(a, obj, dtype, device, None, None, is_built)

@@ -7,7 +7,7 @@ from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub.convert.names import OWN, library_name
 from arrayhub.convert.target import Target, array_of, target_of
-from arrayhub.libraries.numpy import VALUES
+from arrayhub.libraries.numpy import is_value
 from arrayhub.runtimes.cuda import stream_of_array
 from arrayhub.runtimes.sycl import queue_of
 
@@ -181,7 +181,7 @@ def _on_device(source: Any, device: Device) -> Any:
 
 
 def _rank(obj: Any, target: Target) -> int:
-    if issubclass(type(obj), VALUES):
+    if is_value(obj):
         return _VALUE
     return _NUMPY if target.library == "numpy" else _LIBRARY
 

@@ -31,6 +31,7 @@ cdef class Target:
     cpdef object convert(self, obj, str call, copy=*, dtype=*, bint labels=*, missing=*, bint move=*, str advice=*,
                          Descriptor array=*)
     cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing)
+    cdef object _move(self, obj, str call, bint allowed, str advice)
     cdef str _inner(self)
 
 

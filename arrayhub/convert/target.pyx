@@ -19,6 +19,7 @@ from arrayhub.adapters cimport type_cache
 from arrayhub.adapters.arrow cimport is_stream
 from arrayhub.adapters.type_cache cimport REMEMBERED_ARRAY_TYPES, types_generation
 from arrayhub.convert.functions cimport give_as, import_array
+from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub import transfer
 from arrayhub._core.copying import check_copy
@@ -61,6 +62,7 @@ cdef dict _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: 
 
 cdef str _ALLOW_COPY = "copy=None, which copies"
 cdef object _CAPSULE = type(datetime.datetime_CAPI)
+cdef object _NDARRAY = numpy.ndarray
 
 
 cdef class ArrayType:
@@ -117,7 +119,7 @@ cdef class Target:
         elif dtype is None and (self.library == "jax" or inner == "jax"):
             given = _narrow(given, call, copy, missing)
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
-        if self.device is not None and not self.host_only and not (type(given) is numpy.ndarray and self.device == CPU):
+        if self.device is not None and not self.host_only:
             given = self._move(given, call, moves, advice)
         if self.nests and getattr(cls or type(self.model), "__name__", "") != "Tensor":
             _check_dimensions(given, call, self.library)
@@ -125,7 +127,7 @@ cdef class Target:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = is_of_library and given is obj and copy is not True
         emit = None
-        if self.exporter is None and self.model is not None:      # an array of the library keeps its own metadata
+        if self.exporter is None and not self.nests and self.model is not None:      # the array keeps its own metadata
             emit = plugins.emitter_like(self.library, obj if is_of_library else self.model)
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
@@ -202,15 +204,15 @@ cdef class Target:
         array = array_or_nested(array, copy)
         if copy is True and array is obj:
             array = asarray(array, copy=True)
-        moves = copy is not False or issubclass(type(obj), VALUES)
-        return array if self.device is None else self._move(array, call, moves)
+        moves = copy is not False or is_value(obj)
+        return array if self.device is None else self._move(array, call, moves, _ALLOW_COPY)
 
     def _cast(self, obj, str call, copy, dtype):
         """Return `obj`, or a copy of `obj` with elements of `dtype`."""
         array = self._numbers_of(obj, call, copy, dtype)
         if not isinstance(dtype, str) or dtype != "model":
             own = requested_dtype(dtype)
-            return obj if array.dtype == own else asarray(obj if issubclass(type(obj), VALUES) else array, dtype=own)
+            return obj if array.dtype == own else asarray(obj if is_value(obj) else array, dtype=own)
         own = self.dtype(call)
         return obj if array.dtype == own else cast_checked(array, own, call)
 
@@ -250,16 +252,16 @@ cdef class Target:
         found: numpy.dtype[Any] = requested_dtype(own)
         return found
 
-    def _move(self, obj, str call, allowed, str advice=_ALLOW_COPY):
+    cdef object _move(self, obj, str call, bint allowed, str advice):
         """Return `obj` in the kind of memory of the model. Lists are built there."""
-        if type(obj) is numpy.ndarray and self.device == CPU:
+        if type(obj) is _NDARRAY and self.device == CPU:
             return obj
         device = device_of(obj)
         if self.device is None or device == self.device:
             return obj
         if self.device == CPU and is_host_readable(array_of(obj)):
             return asarray(obj).to_host()
-        if not allowed and not issubclass(type(obj), VALUES):
+        if not allowed and not is_value(obj):
             raise PlaceError(
                 f"{call}: the memory is on {device}, but the model is on {self.device}; accepted: memory on the same"
                 f" device. Pass {advice}"
@@ -300,7 +302,7 @@ _FIRST = {"cupy": "cuda:0", "dpnp": "oneapi:0"}  # their devices for models with
 
 def _check_place(obj, str library, str call, str advice):
     """Raise PlaceError for an array whose memory a library cannot read, because ``copy=None`` does not move arrays."""
-    if issubclass(type(obj), VALUES) or library not in _READERS:
+    if is_value(obj) or library not in _READERS:
         return
     array = array_of(obj)
     if array is None:
@@ -322,7 +324,7 @@ def _has_columns(obj):
 
 def _ndim(obj):
     ndim = getattr(obj, "ndim", None)
-    if ndim is None and issubclass(type(obj), VALUES):
+    if ndim is None and is_value(obj):
         if issubclass(type(obj), _NUMBERS):
             return 0
         return 2 if len(obj) and issubclass(type(obj[0]), (list, tuple)) else 1
@@ -512,7 +514,7 @@ def _resembles_array(cls):
 def _owner(cls, library, wrapped):
     """Return the library whose functions receive arrays of a type unchanged, or None."""
     if library == "numpy":
-        return "numpy" if issubclass(cls, numpy.ndarray) and not wrapped else None
+        return "numpy" if issubclass(cls, _NDARRAY) and not wrapped else None
     if issubclass(cls, (Descriptor, Tree)):
         return library
     row = row_of_type(cls)
@@ -548,7 +550,7 @@ cpdef Target target_of(model, str call):
             return Target(library_name(model), cls)
         except ValueError as error:
             raise _model_error(call, model) from error
-    if issubclass(type(model), VALUES) or type(model) is bytes:
+    if is_value(model) or type(model) is bytes:
         return Target("numpy", None, CPU, model)
     if found is None or found.refused:
         raise _model_error(call, model, _named_library(model) if issubclass(type(model), str) else "")

@@ -1,5 +1,6 @@
 from arrayhub._core.descriptor cimport Descriptor
 
+cpdef bint is_value(object obj) noexcept
 cdef Descriptor parse(object obj, object stream)
 cdef Descriptor parse_by_dict(object obj, object stream)
 cdef Descriptor copy_values(object obj)

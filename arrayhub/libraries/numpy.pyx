@@ -44,12 +44,24 @@ from arrayhub._core.hooks import hooks
 # ``__class__``, which an object can forge.
 VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
 
+
+cpdef bint is_value(object obj) noexcept:
+    """Return whether ``type(obj)`` is one of `VALUES` or derives from one. This is several times faster than issubclass."""
+    return arrayhub_is_value(obj)
+
 cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_NewFromDescr(type subtype, cnp.dtype descr, int nd, const Py_ssize_t* dims,
                                 const Py_ssize_t* strides, void* data, int flags, object obj)
     int PyArray_SetBaseObject(cnp.ndarray array, object base) except -1
+
+cdef extern from *:
+    """
+    #define arrayhub_is_value(obj) (PyLong_Check(obj) || PyFloat_Check(obj) || PyComplex_Check(obj) || PyList_Check(obj) || \\
+                                    PyTuple_Check(obj) || PyRange_Check(obj) || PyArray_IsScalar(obj, Generic))
+    """
+    bint arrayhub_is_value(object obj) noexcept
 
 
 cdef enum:

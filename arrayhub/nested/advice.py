@@ -42,7 +42,6 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame, is_matrix_of_objects
 from arrayhub.convert.functions import (
     CONSUMERS,
-    VALUES,
     asarray,
     is_array_of,
     objects_of,
@@ -56,7 +55,7 @@ from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
-from arrayhub.libraries.numpy import refuse_unit
+from arrayhub.libraries.numpy import VALUES, refuse_unit
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas

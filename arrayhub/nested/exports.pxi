@@ -5,12 +5,12 @@ import numpy as np
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.convert.functions cimport import_allowed
 from arrayhub.convert.target cimport is_dense
+from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import Refusal
 from arrayhub.adapters.arrow import obstacle_of
 from arrayhub.convert.names import sparse_library
-from arrayhub.libraries.numpy import VALUES
 
 
 def export(str name not None, library not None, emit not None, obj, copy, dtype, device, missing, tuple own=()):
@@ -22,11 +22,11 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
     """
     cdef bint is_changed = dtype is not None or device is not None
     cdef bint is_own = missing is None and not is_dense(obj) and any([isinstance(obj, getattr(library, cls)) for cls in own])
-    if copy is not False:
+    if copy is not False and copy is not None:
         copy = check_copy(copy, f"as_{name}")
     if is_own and not copy and not is_changed:
         return obj
-    if copy is False and issubclass(type(obj), VALUES):  # values are built whatever `copy` says
+    if copy is False and is_value(obj):  # values are built whatever `copy` says
         copy = None
     if missing is not None:
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, name)
