@@ -8,7 +8,7 @@ cimport cython
 cimport numpy as cnp
 
 from arrayhub._core.descriptor cimport Descriptor
-from arrayhub.convert.target cimport ArrayType, Target, array_type, import_or_none, target_like
+from arrayhub.convert.target cimport ArrayType, Target, array_of, array_type, target_like
 from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub._core.descriptor import CPU
@@ -19,7 +19,7 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.labels import are_equal, check_labels, get_names, label_kind, rename, shape_of
 from arrayhub.convert.names import OWN
 from arrayhub.convert.placement import DeviceConflict, find_deciding
-from arrayhub.convert.target import array_of, device_of
+from arrayhub.convert.target import device_of
 from arrayhub.libraries.known import NESTING
 
 cdef tuple _CONTAINERS = (list, tuple, dict)
@@ -274,7 +274,7 @@ cdef class Call:
                 if target.library == "arrow":
                     value = without_index(value)
                 if value is given and argument.type is not _BUILT and not argument.type.wraps and adapter.copy is not True:
-                    argument.array = import_or_none(value)
+                    argument.array = array_of(value)
                 made = target.convert(value, target.library, adapter.copy, None, False, adapter.missing,
                                       target.device is not None, _MOVE, argument.array)
                 if adapter.copy is not True and target.library in _WITH_READONLY and argument.type.sparse is None:

@@ -681,35 +681,8 @@ def is_array_of(obj, str name, /):
     return to is not None and is_own(obj, to)
 
 
-cdef object give(object obj, Library to, object copy, bint allow_readonly=False):
-    """Return `obj` as an array of a library: a view, or if `copy` requests it, a copy in memory that the library supports.
-
-    A refusal of the conversion has the field `call`.
-    """
-    cdef PyObject* result = attempt_export(give_untraced, obj, to, copy, allow_readonly)
-    return take(result) if result != NULL else raise_refusal(obj, to)
-
-
-cdef extern from *:
-    """
-    /* Call an exporter without Cython's `try`. After an error, the result is NULL and an exception is set. */
-    #define arrayhub_attempt_export(give, obj, to, copy, allow) ((PyObject *)give(obj, to, copy, allow))
-    """
-    PyObject* attempt_export "arrayhub_attempt_export"(
-        object (*give)(object, Library, object, bint), object obj, Library to, object copy, bint allow_readonly
-    ) noexcept
-
-
-cdef object raise_refusal(object obj, Library to):
-    """Raise the pending exception. A refusal gets the call that works."""
-    try:
-        raise_on()
-    except (BufferError, OverflowError, TypeError, ValueError) as error:
-        refusal = error
-    raise hooks.advice.complete_refusal(refusal, obj, to.name)
-
-
-cdef object give_untraced(object obj, Library to, object copy, bint allow_readonly):
+cdef object give(object obj, Library to, object copy, bint allow_readonly):
+    """Return `obj` as an array of a library: a view, or if `copy` requests it, a copy in memory that the library supports."""
     if copy is not False and copy is not None:
         copy = check_copy(copy, to.call)
     cdef int importer = importer_of(record_of(obj))
@@ -793,7 +766,7 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
     structured = import_structured(obj, copy)
     if structured is None:
         raise refusal
-    return give_untraced(structured, to, copy, allow_readonly)
+    return give(structured, to, copy, allow_readonly)
 
 
 cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
@@ -812,12 +785,12 @@ cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
         return obj
     if is_tree or to is not _JAX or is_aligned(imported):
         try:
-            return give_untraced(imported, to, False, allow_readonly)
+            return give(imported, to, False, allow_readonly)
         except BufferError as error:
             refusal = error
         if not stays(imported, to) and not is_built(obj, to):      # only device= and copy=True move memory to another device
             raise refusal
-    return give_untraced(imported, to, True, allow_readonly)
+    return give(imported, to, True, allow_readonly)
 
 
 cdef bint is_built(object obj, Library to) except -1:
@@ -842,13 +815,31 @@ cdef bint stays(object array, Library to) except -1:
 cdef object give_as(
     object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False
 ):
-    """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions."""
+    """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions.
+
+    A refusal has the call that works in its field `call`.
+    """
     if tracing.is_traced():
         return give_traced(obj, to, copy, dtype, device, missing, allow_readonly)
-    if dtype is None and device is None and missing is None:
-        return give(obj, to, copy, allow_readonly)
+    cdef PyObject* result = attempt_export(give_changed, obj, to, copy, dtype, device, missing, allow_readonly)
+    return take(result) if result != NULL else raise_refusal(obj, to)
+
+
+cdef extern from *:
+    """
+    /* Call an exporter without Cython's `try`. After an error, the result is NULL and an exception is set. */
+    #define arrayhub_attempt_export(give, ...) ((PyObject *)give(__VA_ARGS__))
+    """
+    PyObject* attempt_export "arrayhub_attempt_export"(
+        object (*give)(object, Library, object, object, object, object, bint), object obj, Library to, object copy,
+        object dtype, object device, object missing, bint allow_readonly
+    ) noexcept
+
+
+cdef object raise_refusal(object obj, Library to):
+    """Raise the pending exception. A refusal gets the call that works."""
     try:
-        return give_changed(obj, to, copy, dtype, device, missing, allow_readonly)
+        raise_on()
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
     raise hooks.advice.complete_refusal(refusal, obj, to.name)
@@ -867,7 +858,9 @@ cdef object give_traced(
 
 
 cdef object give_changed(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
-    """Give an array with other elements or on another device. These changes may copy whatever `copy` says."""
+    """Call `give` for an array with other elements or on another device. These changes may copy whatever `copy` says."""
+    if dtype is None and device is None and missing is None:
+        return give(obj, to, copy, allow_readonly)
     cdef bint narrow = dtype is None and is_narrowed(obj, to)
     copy = check_copy(copy, to.call)
     mask = None
@@ -1247,16 +1240,20 @@ def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow
     return convert_to_library(obj, hooks.containers.library_name(to), copy, dtype, device, missing, bool(allow_readonly))
 
 
-def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_readonly):
-    """Return `obj` as an array of the library that `names.library_name` has returned. See `convert`."""
+def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_readonly=False, model=None):
+    """Return `obj` as an array of the library that `names.library_name` has returned. See `convert`.
+
+    The function of a registered library may copy the metadata of `model`, or of an `obj` that is an array of the library.
+    """
     try:
-        return convert_named(obj, name, copy, dtype, device, missing, allow_readonly)
+        return convert_named(obj, name, copy, dtype, device, missing, allow_readonly, model)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
     raise hooks.advice.complete_refusal(refusal, obj, name)
 
 
-cdef object convert_named(object obj, str name, object copy, object dtype, object device, object missing, bint allow_readonly):
+cdef object convert_named(
+        object obj, str name, object copy, object dtype, object device, object missing, bint allow_readonly, object model):
     exporter = EXPORTERS.get(name)
     if exporter is not None:
         return give_as(obj, exporter, copy, dtype, device, missing, allow_readonly)
@@ -1267,10 +1264,8 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     from arrayhub.libraries import plugins
 
     cdef bint is_own = names.name_of_type(type(obj)) == name
-    emit = plugins.emitter(name)
+    emit = plugins.emitter(name, obj if is_own else model)
     take = names.from_dlpack_of(name) if emit is None else None
-    if is_own:
-        emit = plugins.emitter_like(name, obj) or emit      # with the metadata of `obj`
     if missing is not None:
         obj, is_own = without_missing(obj, missing, dtype), False
     changed = change(obj, None, dtype, device)
@@ -1279,12 +1274,6 @@ cdef object convert_named(object obj, str name, object copy, object dtype, objec
     if changed is not obj or missing is not None and copy is False:
         copy = None
     return give_by_name(changed, name, take, emit, copy, allow_readonly)
-
-
-def convert_by_emit(obj, str to, emit, copy, dtype=None):
-    """Return `obj` as an array of the registered library `to`, which the function `emit` creates from a USMArray."""
-    changed = change(obj, None, dtype, None)
-    return give_by_name(changed, to, None, emit, copy if changed is obj else None, False)
 
 
 cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly):

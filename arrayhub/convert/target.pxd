@@ -30,7 +30,7 @@ cdef class Target:
     cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1
     cpdef object convert(self, obj, str call, copy=*, dtype=*, bint labels=*, missing=*, bint move=*, str advice=*,
                          Descriptor array=*)
-    cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing)
+    cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing, model)
     cdef object _move(self, obj, str call, bint allowed, str advice)
     cdef str _inner(self)
 
@@ -38,5 +38,5 @@ cdef class Target:
 cdef ArrayType type_row(type cls)
 cpdef ArrayType array_type(obj)
 cpdef bint is_dense(obj) except -1
-cdef Descriptor import_or_none(obj)
+cpdef Descriptor array_of(obj, copy=*)
 cpdef Target target_like(model, ArrayType found, Descriptor array=*)

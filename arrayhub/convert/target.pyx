@@ -12,13 +12,13 @@ from cpython.object cimport PyTypeObject
 
 from arrayhub._core.cpython.atomics cimport item_of
 from arrayhub._core.cpython.type_notes cimport recall, version_tag
-from arrayhub._core.descriptor cimport COPIED, Descriptor, make_device
+from arrayhub._core.descriptor cimport Descriptor, make_device
 from arrayhub._core.runtime cimport device_of as device_of_array
 from arrayhub._core.tree cimport Tree
 from arrayhub.adapters cimport type_cache
 from arrayhub.adapters.arrow cimport is_stream
 from arrayhub.adapters.type_cache cimport REMEMBERED_ARRAY_TYPES, types_generation
-from arrayhub.convert.functions cimport give_as, import_array
+from arrayhub.convert.functions cimport give_as, import_allowed
 from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub import transfer
@@ -27,7 +27,6 @@ from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, PlaceError, ValueRefusal, name_of_type, show
 from arrayhub._core.hooks import hooks
-from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.casting import cast_checked, check_fit
 from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arrow_type
@@ -35,7 +34,6 @@ from arrayhub.convert import functions
 from arrayhub.convert.functions import (
     array_or_nested,
     asarray,
-    convert_by_emit,
     convert_to_library,
     narrow_for_jax,
     protocols_of_type,
@@ -126,9 +124,6 @@ cdef class Target:
         if cls is None and self.model_type is not None and self.model_type.has_maker:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = is_of_library and given is obj and copy is not True
-        emit = None
-        if self.exporter is None and not self.nests and self.model is not None:      # the array keeps its own metadata
-            emit = plugins.emitter_like(self.library, obj if is_of_library else self.model)
         try:
             if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
                 if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):
@@ -139,13 +134,13 @@ cdef class Target:
                 self.library not in _CONVERTS_OWN if cls is None else issubclass(type(obj), cls)
             ):
                 made = obj
-            elif emit is not None:
-                made = convert_by_emit(given, self.library, emit, copy, dtype)
             else:
                 to = None
                 if moves and copy is None and (found is None or not found.host or self.library in _NEEDED):
                     to = _FIRST.get(self.library) if self.device is None else self.device
-                made = self._export(given, array if given is obj and not is_own else None, cls, copy, dtype, to, missing)
+                model = obj if is_of_library else self.model      # an array of the library keeps its own metadata
+                array = array if given is obj and not is_own else None
+                made = self._export(given, array, cls, copy, dtype, to, missing, model)
         except BufferError:
             if not moves:
                 _check_place(given, self.library, call, advice)
@@ -156,14 +151,14 @@ cdef class Target:
             made = with_names_of(made, obj)
         return with_labels(made, self.model, obj) if labels and self.model is not None else made
 
-    cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing):
+    cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing, model):
         """Return the result of `convert` for a library, or for a class. `array` is the imported `given`, or None."""
         if cls is not None:
             return functions.convert(given, cls, copy=copy, dtype=dtype, device=device, missing=missing)
         if self.exporter is None:
-            return convert_to_library(given, self.library, copy, dtype, device, missing, False)
+            return convert_to_library(given, self.library, copy, dtype, device, missing, False, model)
         cdef bint as_it_is = dtype is None and device is None and missing is None
-        if array is not None and as_it_is and not array.flags_ & COPIED:
+        if array is not None and as_it_is:
             try:
                 return give_as(array, self.exporter, copy, None, None, None)
             except (BufferError, OverflowError, TypeError, ValueError):      # `give_as` raises the error, which names `given`
@@ -343,15 +338,15 @@ def _check_dimensions(obj, str call, str library):
         )
 
 
-def array_of(obj, copy=False):
-    """Return an object as a USMArray, or None if `asarray` rejects it."""
-    if obj is None or type(obj) is _CAPSULE or unread(obj) is not None:  # a stream can be read only once, too
+cpdef Descriptor array_of(obj, copy=False):
+    """Import an object, or return None for an object that can be read only once, or if the import fails."""
+    if obj is None or type(obj) is _CAPSULE or is_stream(obj):
         return None
     try:
-        return asarray(obj, copy=copy)
+        return import_allowed(obj, copy, "asarray")
     except PASSES_ON:
         raise
-    except Exception:
+    except Exception:      # a conversion raises the error
         return None
 
 
@@ -363,19 +358,7 @@ def device_of(obj):
     cdef ArrayType found = type_row(type(obj))
     if found is not None and (found.host or is_on_cpu(obj, found)):
         return CPU
-    return _device_of(obj, import_or_none(obj))
-
-
-cdef Descriptor import_or_none(obj):
-    """Import an object, or return None for an object that can be read only once, or if the import fails."""
-    if type(obj) is _CAPSULE or is_stream(obj):
-        return None
-    try:
-        return import_array(obj, None)
-    except PASSES_ON:
-        raise
-    except Exception:      # the conversion raises the error
-        return None
+    return _device_of(obj, array_of(obj))
 
 
 cdef object _device_of(obj, Descriptor array):
@@ -574,7 +557,7 @@ cpdef Target target_like(model, ArrayType found, Descriptor array=None):
         array = None
     cdef bint on_host = found.host or array is None and is_on_cpu(model, found)
     if array is None and not on_host:
-        array = import_or_none(model)
+        array = array_of(model)
     device = CPU if on_host else _device_of(model, array)
     unknown = found.owner is None and device != CPU and library_of_type(type(model)) is None
     cdef Target target = Target.__new__(Target)      # faster than a call of the type

@@ -300,24 +300,16 @@ def _load(point: Any) -> None:
 # -------------------------------------------------------------------------------------------------------------- export
 
 
-def emitter(root: str) -> Callable[[Any], Any] | None:
-    """Return the function that creates arrays of a registered library, or None."""
+def emitter(root: str, model: Any = None) -> Callable[[Any], Any] | None:
+    """Return the function that creates arrays of a registered library, or None.
+
+    A function with a parameter for the model receives `model`.
+    """
     if root not in REGISTERED:
         load_library(root)
     library = REGISTERED.get(root)
-    if library is None:
-        return None
-    return emitter_like(root, None) if library.takes_model else library.emit
-
-
-def emitter_like(root: str, model: Any) -> Callable[[Any], Any] | None:
-    """Return the function that creates arrays of a registered library with the metadata of `model`.
-
-    Return None for a library whose function does not have a parameter for the model.
-    """
-    library = REGISTERED.get(root)
     if library is None or not library.takes_model:
-        return None
+        return None if library is None else library.emit
     return lambda array: library.emit(array, model)
 
 

@@ -794,6 +794,8 @@ def test_emit_with_two_parameters_receives_the_model(tinyarr):
         assert ah.convert(x, "tinyarr", **keywords) is ah.convert(x, Tiny, **keywords) is ah.like(x, other) is x
     for made in (ah.convert(x, "tinyarr", copy=True), ah.convert(x, Tiny, dtype="f4"), ah.like(x, other, copy=True)):
         assert made is not x and made.unit == "m" and made.values.tolist() == [1, 2]
+    filled = ah.like(np.ma.masked_array([1.0, 2.0], [False, True]), x, missing=5.0)
+    assert filled.unit == "m" and filled.values.tolist() == [1, 5]
     ah.register_library(tinyarr, types={"Tiny": "values"}, emit=lambda array: Tiny(ah.as_numpy(array)))
     assert ah.like(np.ones(2), x).unit is None
 
