@@ -81,14 +81,17 @@ cpdef object import_dense(obj, copy):
 cdef frozenset _NUMBERS = frozenset([np.dtype(code).num for code in "?bhilqBHILQefdFD"])
 
 
-def need_arrow(Descriptor array not None, bint extension=False, str library="arrow"):
+cpdef int need_arrow(Descriptor array, bint extension=False, str library="arrow") except -1:
     """Raise Refusal if an array cannot be exported to Arrow, or if a strided array would be copied."""
     why = obstacle_of(array, extension)
     if why is not None:
         is_tensor = not extension and obstacle_of(array, True) is None
         raise Refusal("Arrow", why, "extension=True" if is_tensor and library == "arrow" else "")
+    return 0
 
 
 def host_capsules(node):
-    """Return the capsules of ``__arrow_c_array__``, or None if the host cannot read the memory."""
+    """Return the capsules of ``__arrow_c_array__``, or None if the host cannot read the memory. See `need_arrow`."""
+    if isinstance(node, Descriptor):
+        need_arrow(node)
     return arrow.emit(node, arrow.ARRAY, 0) if is_on_host(node) else None

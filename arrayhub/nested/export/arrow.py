@@ -89,17 +89,19 @@ def to_arrow(pyarrow: Any, array: Any, copied: bool, obj: Any = None, *, extensi
     If `extension` is true, a dense array gets Arrow's canonical extension types.
     """
     array = with_days(array) if copied else array
-    if not isinstance(array, NestedArray):
-        need_arrow(array, extension)
-        if extension:
-            return _from_device(pyarrow, _WithExtension(array), array)
-    elif kind_of(array).chunks:
+    if extension and not isinstance(array, NestedArray):
+        need_arrow(array, True)
+        return _from_device(pyarrow, _WithExtension(array), array)
+    if isinstance(array, NestedArray) and kind_of(array).chunks:
         return chunks_to_arrow(array)
     capsules = host_capsules(array)
     if capsules is None:
         return _from_device(pyarrow, array, array)
-    import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
-    return pyarrow.array(array) if import_capsules is None else import_capsules(*capsules)
+    try:
+        import_capsules = pyarrow.Array._import_from_c_capsule  # private, but faster
+    except AttributeError:
+        return pyarrow.array(array)
+    return import_capsules(*capsules)
 
 
 def _from_device(pyarrow: Any, producer: Any, array: Any) -> Any:
