@@ -5,6 +5,7 @@ from typing import Any
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
+from arrayhub.convert.functions import EXPORTERS
 from arrayhub.convert.names import OWN, library_name
 from arrayhub.convert.target import Target, array_of, target_of
 from arrayhub.libraries.numpy import is_value
@@ -206,8 +207,9 @@ def _is_device(text: str) -> bool:
 
 def _library_on(device: Device, library: str) -> str:
     """Return `library` if its arrays may be on the device, otherwise "arrayhub"."""
-    able = {"cuda": ("torch", "jax", "cupy", "numba", OWN), "oneapi": ("dpnp", OWN)}.get(device.type)
-    return library if able is None or library in able else OWN
+    row = EXPORTERS.get(library)
+    able = device.type not in ("cuda", "oneapi") or (row is not None and row.device_type == device.type)
+    return library if able else OWN
 
 
 _IGNORED: tuple[type, ...] = (type(None), str, bytes)

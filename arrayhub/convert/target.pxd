@@ -11,7 +11,6 @@ cdef class ArrayType:
     cdef readonly bint refused     # whether `asarray` refuses all arrays of the type
     cdef readonly bint host        # whether the arrays are always in host memory
     cdef readonly bint has_maker            # whether `containers` makes instances of the type, whatever their shape
-    cdef readonly bint may_be_sparse        # whether some instances are sparse, as torch's tensors
     cdef bint dense                # whether the arrays are of a library of dense arrays
 
     cdef tuple fields(self)
@@ -26,6 +25,7 @@ cdef class Target:
     cdef readonly ArrayType model_type
     cdef bint nests, host_only     # whether arrays of the library can be nested, and are always in host memory
     cdef Library exporter          # the compiled export to the library, or None
+    cdef str needed                # device type of the arrays of a library without arrays in host memory, or None
 
     cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1
     cpdef object convert(self, obj, str call, copy=*, dtype=*, bint labels=*, missing=*, bint move=*, str advice=*,

@@ -28,7 +28,7 @@ from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, PlaceError, ValueRefusal, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.table import PROTOCOLS
-from arrayhub.array.casting import cast_checked, check_fit
+from arrayhub.array.casting import check_fit
 from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
 from arrayhub.convert.functions import (
@@ -67,15 +67,14 @@ cdef class ArrayType:
     """Facts about arrays that their type determines."""
 
     def __cinit__(self, library, owner=None, sparse=None, bint wraps=False, bint refused=False, bint host=False,
-                  bint has_maker=False, bint may_be_sparse=False):
+                  bint has_maker=False):
         self.library, self.owner, self.sparse = library, owner, sparse
         self.wraps, self.refused, self.host = wraps, refused, host
-        self.has_maker, self.may_be_sparse = has_maker, may_be_sparse
+        self.has_maker = has_maker
         self.dense = not wraps and (owner in EXPORTERS or owner == OWN)
 
     cdef tuple fields(self):
-        return (self.library, self.owner, self.sparse, self.wraps, self.refused, self.host, self.has_maker,
-                self.may_be_sparse)
+        return (self.library, self.owner, self.sparse, self.wraps, self.refused, self.host, self.has_maker)
 
 
 cdef object _is_sparse_tensor = lru_cache(maxsize=16)(lambda layout: str(layout).startswith("torch.sparse_"))
@@ -93,6 +92,7 @@ cdef class Target:
         self.exporter = EXPORTERS.get(library)
         self.nests = self.exporter is None and library in NESTING
         self.host_only = library in _HOST_ONLY
+        self.needed = None if self.exporter is None or self.exporter.reads_host else self.exporter.device_type
         return 0
 
     cpdef object convert(self, obj, str call, copy=None, dtype=None, bint labels=False, missing=None, bint move=False,
@@ -105,7 +105,7 @@ cdef class Target:
         cdef ArrayType found = type_row(type(obj))
         cdef object cls = self.cls
         if array is None and found is not None and (
-            found.sparse is not None or found.may_be_sparse and _is_sparse_tensor(obj.layout)
+            found.sparse is not None or found.owner == "torch" and _is_sparse_tensor(obj.layout)
         ):
             return self._convert_sparse(obj, call, copy, dtype, move)
         cdef bint moves = move or copy is True
@@ -136,14 +136,14 @@ cdef class Target:
                 made = obj
             else:
                 to = None
-                if moves and copy is None and (found is None or not found.host or self.library in _NEEDED):
-                    to = _FIRST.get(self.library) if self.device is None else self.device
+                if moves and copy is None and (found is None or not found.host or self.needed is not None):
+                    to = self.device if self.device is not None or self.needed is None else f"{self.needed}:0"
                 model = obj if is_of_library else self.model      # an array of the library keeps its own metadata
                 array = array if given is obj and not is_own else None
                 made = self._export(given, array, cls, copy, dtype, to, missing, model)
         except BufferError:
             if not moves:
-                _check_place(given, self.library, call, advice)
+                _check_place(self, given, call, advice)
             raise
         if self.library == "pandas" and self.model is not None:
             made = with_arrow_type(made, self.model)
@@ -193,23 +193,17 @@ cdef class Target:
         """Return `obj` as a USMArray, NestedArray or SparseArray on the device."""
         if sparse_library(obj) is not None:
             return hooks.sparse.convert_like(call, obj, OWN, self.device, copy, dtype)
-        array = obj if dtype is None else self._cast(obj, call, copy, dtype)
+        if isinstance(dtype, str) and dtype == "model":
+            dtype = self._check_fit(obj, call, None)
+        elif dtype is not None:
+            self._numbers_of(obj, call, copy, dtype)
         if self.library == NESTED:
-            return hooks.nested.asnested(array, copy=copy)
-        array = array_or_nested(array, copy)
+            return hooks.nested.asnested(obj, copy=copy, dtype=dtype)
+        array = array_or_nested(obj, copy) if dtype is None else asarray(obj, copy=copy, dtype=dtype)
         if copy is True and array is obj:
             array = asarray(array, copy=True)
         moves = copy is not False or is_value(obj)
         return array if self.device is None else self._move(array, call, moves, _ALLOW_COPY)
-
-    def _cast(self, obj, str call, copy, dtype):
-        """Return `obj`, or a copy of `obj` with elements of `dtype`."""
-        array = self._numbers_of(obj, call, copy, dtype)
-        if not isinstance(dtype, str) or dtype != "model":
-            own = requested_dtype(dtype)
-            return obj if array.dtype == own else asarray(obj if is_value(obj) else array, dtype=own)
-        own = self.dtype(call)
-        return obj if array.dtype == own else cast_checked(array, own, call)
 
     def _check_fit(self, obj, str call, missing):
         """Return the element type of the model, or None if `obj` has it. Raise an error if a value does not fit."""
@@ -244,8 +238,7 @@ cdef class Target:
             own = getattr(self.model, "dtype", None)
             if own is None:
                 raise
-        found: numpy.dtype[Any] = requested_dtype(own)
-        return found
+        return requested_dtype(own)
 
     cdef object _move(self, obj, str call, bint allowed, str advice):
         """Return `obj` in the kind of memory of the model. Lists are built there."""
@@ -285,32 +278,26 @@ def _narrow(obj, str call, copy, missing):
     return narrow if mask is None else numpy.ma.MaskedArray(ndarray(narrow), mask)
 
 
-# Libraries with arrays in the memory of GPUs. Other libraries, except `_BY_SYCL`, read host memory only.
-_BY_CUDA = ("torch", "jax", "cupy", "numba", "arrow", "xarray", OWN, NESTED, SPARSE)
-_BY_SYCL = ("dpnp", OWN, NESTED, SPARSE)
-_READERS = frozenset((*_HOST_ONLY, *_BY_CUDA, *_BY_SYCL))
+# The device type of the arrays of each library. Of these libraries, only cupy and dpnp do not have arrays in host memory.
+cdef dict _DEVICE_TYPES = {
+    **dict.fromkeys(_HOST_ONLY, "cpu"), "arrow": "cuda", "xarray": "cuda",
+    **{name: row.device_type for name, row in EXPORTERS.items()},
+}
 
 
-_NEEDED = {"cupy": "cuda", "dpnp": "oneapi"}  # libraries without arrays in host memory
-_FIRST = {"cupy": "cuda:0", "dpnp": "oneapi:0"}  # their devices for models without a device
-
-
-def _check_place(obj, str library, str call, str advice):
+cdef int _check_place(Target target, obj, str call, str advice) except -1:
     """Raise PlaceError for an array whose memory a library cannot read, because ``copy=None`` does not move arrays."""
-    if is_value(obj) or library not in _READERS:
-        return
+    if is_value(obj) or target.library not in _DEVICE_TYPES:
+        return 0
     array = array_of(obj)
     if array is None:
-        return
-    device = array.device.type
-    needed = _NEEDED.get(library, "cpu")
-    if needed != "cpu":
-        fits = device.startswith(needed)
-    else:
-        fits = library in (_BY_SYCL if device == "oneapi" else _BY_CUDA) or is_host_readable(array)
+        return 0
+    needed = target.needed or "cpu"
+    fits = array.device.type.startswith(_DEVICE_TYPES[target.library]) or needed == "cpu" and is_host_readable(array)
     if not fits:
         text = f"{call}: the memory is on {array.device}; accepted: memory on {needed}."
         raise PlaceError(f"{text} Pass {advice.format(needed)}")
+    return 0
 
 
 def _has_columns(obj):
@@ -473,8 +460,7 @@ cdef ArrayType _determine(type cls):
     is_container = make is not None or library in (*NESTING, *plugins.emitting())
     owner = None if library is None else _owner(cls, library, refused or (wraps and not is_container))
     refused = refused or not (speaks or wraps)
-    return ArrayType(library or "numpy", owner, None, wraps and not is_container, refused, library in _HOST_ONLY, has_maker,
-                     owner == "torch")
+    return ArrayType(library or "numpy", owner, None, wraps and not is_container, refused, library in _HOST_ONLY, has_maker)
 
 
 def _speaks(cls, may_import):
