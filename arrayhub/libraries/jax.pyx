@@ -283,8 +283,8 @@ cdef object emit(Descriptor a, bint may_copy):
     """Export `a` as a ``jax.Array`` that shares its memory.
 
     If `may_copy` is true, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares
-    host memory only if it is compact, aligned to 64 bytes and of a supported element type. Read-only memory is accepted, because
-    jax never writes to it.
+    host memory only if it is compact, aligned to 64 bytes and of a supported element type. Read-only memory is accepted,
+    because jax never writes to it.
 
     Raises
     ------
