@@ -110,8 +110,8 @@ def pandas_frame(columns: Iterable[Any], names: Any) -> Any:
 
 
 def are_complete_records(array: Any) -> bool:
-    """Return whether an array consists of records with fields, without missing records."""
-    return isinstance(array, Tree) and bool(kind_of(array).fields and array.field_names and not array.null_count)
+    """Return whether a NestedArray consists of records with fields, without missing records."""
+    return bool(kind_of(array).fields and array.field_names and not array.null_count)
 
 
 def is_frame(obj: Any) -> bool:
@@ -312,17 +312,13 @@ def _make_variable(obj: Any, options: Options) -> Any:
 def _make_dataset(obj: Any, options: Options) -> Any:
     """Create a Dataset with one variable per column of a table. They share their first dimension, ``dim_0``."""
     if options["missing"] is not None:
-        filled, copy = hooks.nested.replace_missing(obj, options["missing"], options["copy"], "xarray")
-        return _dataset_of(filled, copy, options)
+        obj, copy = hooks.nested.replace_missing(obj, options["missing"], options["copy"], "xarray")
+        options = {**options, "copy": copy, "missing": None}
     variables = {}
     for name, field in _fields_of(obj, options).items():
         data = as_numpy(field, copy=options["copy"])
         variables[name] = (("dim_0", *[f"{name}_dim_{k}" for k in range(1, data.ndim)]), data)
     return sys.modules["xarray"].Dataset(variables)
-
-
-def _dataset_of(obj: Any, copy: Any, options: Options) -> Any:
-    return _make_dataset(obj, {**options, "copy": copy, "missing": None})
 
 
 def _fields_of(obj: Any, options: Options) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def _to_pandas(pandas: Any, array: Any, copied: bool, obj: Any) -> Any:
     """Convert an array that was imported from `obj` to a Series or a DataFrame."""
     if has_arrow_types(obj):
         return _with_arrow_types(pandas, array, copied)
-    if are_complete_records(array):
+    if isinstance(array, NestedArray) and are_complete_records(array):
         return pandas_frame([_column(pandas, field, copied, 1) for field in array.children], array.field_names)
     return _column(pandas, array, copied, 2)
 
@@ -159,7 +159,9 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
             pyarrow = needed("pyarrow", "to create its arrays")
             return _arrow_series(pandas, to_arrow(pyarrow, for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
-    values = cast_times(dense_as_numpy(on_host(array, "pandas")), copied, "pandas")
+    values = dense_as_numpy(on_host(array, "pandas"))
+    if values.dtype.kind in "mM":
+        values = cast_times(values, copied, "pandas")
     return (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
 
 
