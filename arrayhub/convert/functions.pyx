@@ -374,14 +374,14 @@ cdef object apply_requests(
     """
     copy = check_copy(copy, "asarray")
     result = a
-    if dtype is not None and not same_dtype(a, dtype):
+    if dtype is not None and not satisfies(a.dtype, requested_dtype(dtype)):
         refuse_bytes(obj, dtype)
         if device is not None:      # the host casts the elements
             result = transfer.to_host(result, stream=stream)
         result = cast_imported(result, obj, requested_dtype(dtype))
     if device is not None:
         result = transfer.to_device(result, device, copy=True if copy and result is a else None, stream=stream)
-    if copy and shares(a, result):
+    if copy and a.memory is result.memory:
         if (is_built or is_value(obj)) and a.flags_ & COPIED and a.flags_ & WRITEABLE:
             return order_on_stream(result, stream)
         result = transfer.copy(result, stream=stream)
@@ -435,14 +435,6 @@ cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
         raise Refusal(call, f"{name_of_type(type(obj))} can only be imported as a copy; pass copy=None, which copies",
                       call="arrayhub.asarray(x, copy=None)" if call == "asarray" else "")
     return a
-
-
-cdef bint shares(Descriptor a, object result):
-    return a.memory is result.memory
-
-
-cdef bint same_dtype(Descriptor a, object dtype) except -1:
-    return satisfies(a.dtype, requested_dtype(dtype))
 
 
 @cython.binding(False)
@@ -940,13 +932,8 @@ def as_numpy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
     ----------
     obj : object
         Any object that `asarray` accepts, or that `asnested` accepts and whose elements the library supports.
-    copy : {False, None, True}, optional
-        False: share the memory, or raise BufferError. None: copy if sharing is impossible, on the same device. True: copy.
-        Lists and numbers are built whatever `copy` says.
-    dtype : optional
-        Element type, of any library. Elements are cast as by ``numpy.ndarray.astype``.
-    device : Device, str, tuple or object, optional
-        Device of the result.
+    copy, dtype, device : optional
+        As in `asarray`. Lists and numbers are built whatever `copy` says.
     missing : {None, "mask", "nan"} or value, optional
         Representation of missing values, which are those that the producer calls missing (``isna``, ``is_null``).
 
