@@ -8,7 +8,7 @@ cdef Descriptor import_array(object obj, object stream)
 cdef Descriptor import_allowed(object obj, object copy, str call)
 cdef Descriptor import_via(object obj, object stream, object via)
 cdef object give_as(
-    object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=*
+    object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=*, Descriptor array=*
 )
 
 

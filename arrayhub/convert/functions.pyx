@@ -805,15 +805,17 @@ cdef bint stays(object array, Library to) except -1:
 
 
 cdef object give_as(
-    object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False
+    object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=False,
+    Descriptor array=None
 ):
     """Return `obj` as an array of a library, with the keywords of the ``as_*`` functions.
 
-    A refusal has the call that works in its field `call`.
+    `array` is the imported `obj`, or None. A refusal has the call that works for `obj` in its field `call`.
     """
     if tracing.is_traced():
         return give_traced(obj, to, copy, dtype, device, missing, allow_readonly)
-    cdef PyObject* result = attempt_export(give_changed, obj, to, copy, dtype, device, missing, allow_readonly)
+    source = obj if array is None else array
+    cdef PyObject* result = attempt_export(give_changed, source, to, copy, dtype, device, missing, allow_readonly)
     return take(result) if result != NULL else raise_refusal(obj, to)
 
 

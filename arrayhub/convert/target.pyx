@@ -157,13 +157,8 @@ cdef class Target:
             return functions.convert(given, cls, copy=copy, dtype=dtype, device=device, missing=missing)
         if self.exporter is None:
             return convert_to_library(given, self.library, copy, dtype, device, missing, False, model)
-        cdef bint as_it_is = dtype is None and device is None and missing is None
-        if array is not None and as_it_is:
-            try:
-                return give_as(array, self.exporter, copy, None, None, None)
-            except (BufferError, OverflowError, TypeError, ValueError):      # `give_as` raises the error, which names `given`
-                pass
-        return give_as(given, self.exporter, copy, dtype, device, missing)
+        array = array if dtype is None and device is None and missing is None else None
+        return give_as(given, self.exporter, copy, dtype, device, missing, False, array)
 
     def _convert_sparse(self, obj, str call, copy, dtype, bint move):
         cdef bint checked = isinstance(dtype, str) and dtype == "model"

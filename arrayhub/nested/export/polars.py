@@ -118,7 +118,7 @@ def check_for_polars(array: Any) -> None:
         Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
         unions, intervals and some decimals.
     """
-    for node in walk(array):
+    for node in walk(array) if isinstance(array, NestedArray) else (array,):
         if isinstance(node, NestedArray):
             widths = (node.width,) if kind_of(node).width else ()
             if kind_of(node).opaque:
