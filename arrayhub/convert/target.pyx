@@ -493,7 +493,7 @@ def _owner(cls, library, wrapped):
 
 def convert_like(obj, model, str call not None, copy=None, dtype=None, bint labels=False, missing=None):
     """Implement `like`. `call` is the name of the function at the start of error messages."""
-    copy = check_copy(copy, call)
+    copy = copy if copy is None else check_copy(copy, call)
     return target_of(model, call).convert(obj, call, copy, dtype, labels, missing, copy is not False)
 
 
