@@ -859,7 +859,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     copy = check_copy(copy, to.call)
     mask = None
     if missing is not None and not is_complete(obj, missing):
-        obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY, as_dtype(dtype))
+        obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY, as_dtype(dtype), to is _TORCH)
         if copy is False and (mask is None or dtype is not None):
             copy = None
     if narrow:      # before the export, which does not know that the elements were values
@@ -915,8 +915,8 @@ cdef object change(object obj, Library to, object dtype, object device):
         structured = import_structured(obj, None)
         if structured is None:
             raise refusal
-        if is_value(obj):
-            return hooks.nested.change(structured, dtype, device, True)
+        if isinstance(structured, Tree):
+            return hooks.nested.change_imported(structured, obj, dtype, device)
         return structured._change(dtype, device)
     result = apply_requests(a, obj, dtype, device, None, None, is_built)
     return obj if result is a and not is_built and not import_copied(a, obj) else result

@@ -110,7 +110,7 @@ def asnested(
     1
     """
     if missing is not None:
-        obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub")
+        obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub", dtype)
     copy = check_copy(copy, "asnested")
     dense = None if copy else import_dense(obj, copy)
     x = nested_of(import_node(obj, copy) if dense is None else dense)
@@ -121,6 +121,10 @@ def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> Nested
     """Return an array that was imported from `obj` with other elements, or on another device. See `change`."""
     if dtype is not None:
         refuse_bytes(obj, dtype)
+    if issubclass(type(obj), dict):
+        columns = zip(x.children, obj.values(), strict=True)
+        fields = [unwrap_flat(change_imported(nested_of(field), column, dtype, device)) for field, column in columns]
+        return make("record", len(x), names=x.field_names, parts=tuple(fields))
     return change(x, dtype, device, issubclass(type(obj), VALUES))
 
 

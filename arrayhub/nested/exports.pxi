@@ -29,7 +29,7 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
     if copy is False and is_value(obj):  # values are built whatever `copy` says
         copy = None
     if missing is not None:
-        obj, copy = hooks.nested.replace_missing(obj, missing, copy, name)
+        obj, copy = hooks.nested.replace_missing(obj, missing, copy, name, dtype)
     try:
         array = import_any(obj, copy)
         if is_changed:

@@ -13,8 +13,9 @@ from arrayhub.adapters.arrow import may_be_nat
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
-from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.convert.functions import as_numpy, asarray, refuse_bytes
 from arrayhub.libraries.known import derived_from
+from arrayhub.libraries.numpy import VALUES
 from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
@@ -30,7 +31,7 @@ from arrayhub.nested.array import (
     unwrap_flat,
     valid_mask,
 )
-from arrayhub.nested.asnested import refuse_storage
+from arrayhub.nested.asnested import change_imported, has_variable_length, refuse_storage
 from arrayhub.nested.concatenate import concatenate, single_chunk
 from arrayhub.nested.conform import element_type
 from arrayhub.nested.elements import NAN, ROWS, build, check_number, convert_number, misfit, show_value
@@ -368,12 +369,15 @@ def _fill_categories(node: NestedArray, missing: Any, value: Any, name: str) -> 
 # ----------------------------------------------------------------------------------------------------- missing=
 
 
-def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> tuple[Any, Any]:
+def resolve_missing(
+    obj: Any, missing: Any, masked: bool, dtype: Any = None, keeps_lists: bool = False
+) -> tuple[Any, Any]:
     """Return `obj` as an array without missing values, and its mask for ``missing="mask"``, otherwise None.
 
     Both arrays are USMArrays on the device of `obj`. The first is a NestedArray if it is not dense. The values are
     shared if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records. Columns of
-    a table are cast to `dtype`, if it is given, and to their common type otherwise.
+    a table are cast to `dtype`, if it is given, and to their common type otherwise. If `keeps_lists` is true, lists of
+    variable length remain a NestedArray, even if their lengths are equal.
     """
     obj = _with_mask(obj)
     if _is_scalar(obj):
@@ -383,8 +387,9 @@ def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> 
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
         return _matrix_and_mask(columns_of_frame(obj), len(obj), missing, dtype)
-    column = nested_of(import_any(obj, None))
+    column = _import_column(obj, dtype)
     refuse_storage(obj, column)
+    keeps_lists = keeps_lists and not issubclass(type(obj), VALUES) and has_variable_length(column.chunks[0])
     column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
         return _matrix_and_mask(fields_of(column), len(column), missing, dtype)
@@ -392,10 +397,26 @@ def resolve_missing(obj: Any, missing: Any, masked: bool, dtype: Any = None) -> 
         values, mask = _fill_or_mask(column, missing)
     except (BufferError, ValueError) as error:
         raise relabel(error, "missing='mask'" if _is(missing, "mask") else "missing") from None
-    arrays = [_dense_or_node(values)] if mask is None else [values, mask]
+    arrays = [values if keeps_lists else _dense_or_node(values)] if mask is None else [values, mask]
     if not is_on_host(column):
         arrays = [array.to_device(column.device) if is_on_host(array) else array for array in arrays]
     return arrays[0], None if mask is None else arrays[1]
+
+
+def _import_column(obj: Any, dtype: Any) -> NestedArray:
+    """Import an object, with numbers of the type `dtype`, which has to represent the value for missing elements.
+
+    Text and times are cast after the missing elements are replaced, because a number cannot be NaT.
+    """
+    column = nested_of(import_any(obj, None))
+    arrays = [node for node in walk(column) if isinstance(node, USMArray)]
+    if dtype is None or any(array.dtype.kind in "mM" for array in arrays):
+        return column
+    refuse_bytes(obj, dtype)
+    try:
+        return change_imported(column, obj, dtype, None)
+    except TypeRefusal:
+        return column
 
 
 def _with_mask(obj: Any) -> Any:
@@ -434,7 +455,7 @@ def _fill_or_mask(column: NestedArray, missing: Any) -> tuple[Any, Any]:
     return _fill_column(column, NAN if _is(missing, "nan") else missing), None
 
 
-def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[Any, Copy]:
+def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any = None) -> tuple[Any, Copy]:
     """Fill missing values for a library of columns. Return the array, and the argument `copy` for it.
 
     For "pandas", the columns of a DataFrame are named by strings in the result, and the caller restores the labels.
@@ -456,7 +477,7 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str) -> tuple[A
         return resolve_missing(obj, missing, False)[0], copy
     if library == "pandas" and is_frame(obj):
         obj, missing = _with_names(obj, missing)
-    filled, _ = _fill_or_mask(nested_of(import_any(_with_mask(obj), None)), missing)
+    filled, _ = _fill_or_mask(_import_column(_with_mask(obj), dtype), missing)
     return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
 

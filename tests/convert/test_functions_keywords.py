@@ -596,3 +596,34 @@ def test_requests_that_change_nothing_return_the_object(library):
     for request in ({"dtype": "float32"}, {"device": "cpu"}, {"dtype": "float32", "device": "cpu"}):
         for copy in (False, None):
             assert ah.convert(own, library, copy=copy, **request) is own, request
+
+
+@pytest.mark.parametrize(
+    "function", ["asarray", "as_numpy", "as_torch", "as_arrow", "as_polars", "as_pandas", "asnested"]
+)
+def test_dtype_with_missing_is_the_type_of_the_value_and_is_checked_for_lists(function):
+    take = getattr(ah, function)
+    with pytest.raises(OverflowError, match="300 is out of the range of int8"):
+        take([300, None], dtype="int8", missing=0)
+    for missing in (300, 1.5):
+        filled = take(pyarrow.array([1, None], pyarrow.int8()), dtype="f8", missing=missing)
+        assert ah.as_numpy(filled).tolist() == [1, missing]
+
+
+@pytest.mark.parametrize("function", ["as_arrow", "as_polars", "as_pandas", "asnested"])
+def test_integers_in_columns_of_a_dict_are_checked(function):
+    take = getattr(ah, function)
+    with pytest.raises(OverflowError, match="300 is out of the range of int8"):
+        take({"a": np.array([1]), "b": [300]}, dtype="int8")
+    assert ah.asnested(take({"a": np.array([300])}, dtype="int8")).to_list() == [{"a": 44}]
+
+
+@pytest.mark.parametrize("lists", [[[1, 2], [3, 4]], [[1, None], [3]]])
+def test_lists_with_missing_are_jagged_tensors_whatever_their_lengths_are(lists):
+    for x in (pyarrow.array(lists), pytest.importorskip("polars").Series(lists)):
+        for tensor in (
+            ah.as_torch(x, missing=0),
+            ah.convert(x, torch.Tensor, missing=0),
+            ah.like(x, torch.ones(1), missing=0),
+        ):
+            assert [row.tolist() for row in tensor.unbind()] == [[value or 0 for value in row] for row in lists]

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.errors import PACKED_BOOLEANS, Refusal, first_line, needed
+from arrayhub._core.errors import PACKED_BOOLEANS, RangeRefusal, Refusal, first_line, needed
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.convert.containers import without_index
+from arrayhub.convert.functions import as_numpy
 from arrayhub.nested.array import (
     NestedArray,
     check_names,
     export,
     need_arrow,
     nested_of,
+    valid_mask,
     wide_lists,
     with_views,
 )
@@ -24,7 +26,7 @@ from arrayhub.nested.conform import element_type, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.logical_types import decimal_type
 from arrayhub.nested.opaque import LIST_VIEWS, RUNS, decode, is_list_view, is_run_end
-from arrayhub.nested.to_device import find_reason, identity, on_host, rebuild, walk
+from arrayhub.nested.to_device import child_nodes, find_reason, identity, on_host, rebuild, walk
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,7 +89,8 @@ def _to_polars(polars: Any, array: Any, copied: bool, obj: Any) -> Any:
     is_nested = isinstance(array, NestedArray)
     if not is_nested:
         need_arrow(array, False, "polars")
-    check_for_polars(array)
+    check_for_polars(array, copied)
+    _check_seconds(array)
     try:
         series = polars.Series(for_polars(array) if is_nested else array)
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
@@ -109,7 +112,7 @@ def _to_polars(polars: Any, array: Any, copied: bool, obj: Any) -> Any:
     return frame.with_columns([_with_order(polars, column, nested_of(field)) for column, field in columns])
 
 
-def check_for_polars(array: Any) -> None:
+def check_for_polars(array: Any, copied: bool) -> None:
     """Check an array for `for_polars`, from its types.
 
     Raises
@@ -127,6 +130,8 @@ def check_for_polars(array: Any) -> None:
                 check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
         else:
             widths = node.shape[1:]
+            if not copied and not node.flags.aligned:  # polars copies it without a word
+                raise Refusal("polars", "unaligned elements are not supported")
             if node.dtype.type is np.void and node.dtype.itemsize == 0:  # polars panics
                 raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
         if len(node) and 0 in widths:
@@ -204,6 +209,24 @@ def _why_values_are_copied(node: Any) -> str:
     return LIST_VIEWS if is_list_view(node) else ""
 
 
+def _check_seconds(node: Any) -> None:
+    """Raise RangeRefusal for seconds that do not fit in 64 bits as milliseconds, to which polars would wrap them."""
+    is_numbers = isinstance(node, NestedArray) and kind_of(node).numbers
+    if isinstance(node, NestedArray) and not is_numbers:
+        for child in child_nodes(node):
+            _check_seconds(child)
+        return
+    times = node.content if is_numbers else node
+    if times.dtype.kind not in "mM" or np.datetime_data(times.dtype) != ("s", 1):
+        return
+    counts = as_numpy(times).view(np.int64)
+    counts = counts[valid_mask(node) if is_numbers else ~np.isnat(as_numpy(times))]
+    if counts.size and (counts.max() > _MOST_SECONDS or counts.min() < -_MOST_SECONDS):
+        accepted = f"times within {_MOST_SECONDS} s. Call arrayhub.as_arrow(x)"
+        raise RangeRefusal("polars", "a time in seconds exceeds 64 bits in milliseconds", accepted)
+
+
+_MOST_SECONDS = (2**63 - 1) // 1000
 _SECONDS = "polars does not have times in seconds, and converts them to milliseconds"
 
 
@@ -212,7 +235,7 @@ def check(array: Any, copied: bool, obj: Any) -> None:
     if not copied:
         on_host(array, "polars")
     check_arrow(array, copied, obj)
-    check_for_polars(array)
+    check_for_polars(array, copied)
     polars: Any = sys.modules.get("polars")
     meanings = {str(node.meaning) for node in walk(array) if isinstance(node, NestedArray)}
     for zone in {text[4:] for text in meanings if text.startswith("ts")} - {""} if polars is not None else ():

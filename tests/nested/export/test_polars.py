@@ -60,3 +60,25 @@ def test_series_of_records_remains_a_series():
     for made in (copied, ah.as_polars(series, copy=True), ah.as_polars(series, dtype="f4")):
         assert isinstance(made, pl.Series) and made.name == "s"
         assert made.to_list() == series.to_list()
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: {"a": x}, ah.as_arrow], ids=["array", "dict", "pyarrow"])
+def test_unaligned_numbers_are_copied_only_on_request(wrap):
+    x = np.frombuffer(bytearray(33), "u1")[1:].view("f8")
+    x[:] = range(4)
+    with pytest.raises(ah.Refusal, match="polars: unaligned elements are not supported") as raised:
+        ah.as_polars(wrap(x))
+    assert raised.value.call == ah.explain(wrap(x), to="polars").call == "arrayhub.as_polars(x, copy=True)"
+    for copy in (None, True):
+        assert ah.asnested(ah.as_polars(wrap(x), copy=copy)).to_list() in ([0, 1, 2, 3], [{"a": k} for k in range(4)])
+
+
+def test_seconds_that_polars_would_wrap_are_refused():
+    most = (2**63 - 1) // 1000
+    pa = pytest.importorskip("pyarrow")
+    for x in (np.array([most + 1], "M8[s]"), pa.array([-most - 1, None], pa.duration("s"))):
+        for given in (x, {"a": x}):
+            with pytest.raises(OverflowError, match="polars: a time in seconds exceeds 64 bits in milliseconds"):
+                ah.as_polars(given)
+    kept = ah.as_polars(np.array([most, "NaT"], "m8[s]"))
+    assert kept.to_physical().to_list() == [most * 1000, None]
