@@ -263,31 +263,28 @@ def called(refusal, x):
     return eval(refusal.call, {"arrayhub": ah, "x": x})
 
 
+NO_ROWS, NO_BYTES = "rows of fixed length 0", "elements of 0 bytes"  # polars panics for fixed-size binary of size 0
+
+
 @pytest.mark.parametrize(
-    "make",
+    ("x", "what"),
     [
-        lambda: pa.array([[], None], pa.list_(pa.int32(), 0)),
-        lambda: pa.array([[], None], pa.list_(pa.string(), 0)),
-        lambda: pa.array([[[]], None], pa.list_(pa.list_(pa.int32(), 0))),
-        lambda: pa.array([{"a": []}], pa.struct([("a", pa.list_(pa.int32(), 0))])),
-        lambda: np.zeros((2, 0)),
-        lambda: np.zeros((2, 3, 0)),
+        (pa.array([[], None], pa.list_(pa.int32(), 0)), NO_ROWS),
+        (pa.array([[], None], pa.list_(pa.string(), 0)), NO_ROWS),
+        (pa.array([[[]], None], pa.list_(pa.list_(pa.int32(), 0))), NO_ROWS),
+        (pa.array([{"a": []}], pa.struct([("a", pa.list_(pa.int32(), 0))])), NO_ROWS),
+        (np.zeros((2, 0)), NO_ROWS),
+        (np.zeros((2, 3, 0)), NO_ROWS),
+        (np.zeros(3, "V0"), NO_BYTES),
+        (pa.array([b"", None], pa.binary(0)), NO_BYTES),
+        (pa.array([[b""], []], pa.list_(pa.binary(0))), NO_BYTES),
     ],
 )
 @pytest.mark.parametrize("copy", [False, True])
-def test_polars_rejects_lists_of_size_0(make, copy):
-    with pytest.raises(ah.Refusal, match="polars: rows of fixed length 0 are not supported") as raised:
-        ah.as_polars(make(), copy=copy)
-    assert len(called(raised.value, make())) == len(make())
-
-
-@pytest.mark.parametrize("copy", [False, True])
-def test_polars_rejects_bytes_of_size_0(copy):
-    """polars panics for Arrow's fixed-size binary of size 0."""
-    for x in (np.zeros(3, "V0"), pa.array([b"", None], pa.binary(0)), pa.array([[b""], []], pa.list_(pa.binary(0)))):
-        with pytest.raises(ah.Refusal, match="polars: elements of 0 bytes are not supported") as raised:
-            ah.as_polars(x, copy=copy)
-        assert len(called(raised.value, x)) == len(x)
+def test_polars_rejects_elements_of_size_0(x, what, copy):
+    with pytest.raises(ah.Refusal, match=f"polars: {what} are not supported") as raised:
+        ah.as_polars(x, copy=copy)
+    assert len(called(raised.value, x)) == len(x)
 
 
 @pytest.mark.parametrize("zone", ["+05:30", "no/such zone"])
@@ -1019,6 +1016,7 @@ def test_64_bit_days_require_copy_true(name):
             take(source)
         assert raised.value.call == f"arrayhub.{take.__name__}(x, copy=True)"
     assert ah.as_arrow(source, copy=True).to_pylist() == expected
+    assert ah.as_arrow(source, copy=True, extension=True).equals(ah.as_arrow(source, copy=True))
     assert "date32" in str(ah.as_arrow(source, copy=True).type)
     series = ah.as_polars(source, copy=True)
     assert (series.to_list() if isinstance(series, pl.Series) else series.to_dicts()) == expected

@@ -72,11 +72,6 @@ def test_slices_are_views_across_chunks(chunks, data):
         assert any(address <= chunk.content.ptr < address + 64 for address in held)
 
 
-def test_array_of_another_kind_is_its_only_chunk():
-    x = ah.asnested([[1], [2, 3]])
-    assert x.chunks == (x,) if x is x.chunks[0] else False
-
-
 def test_attributes_and_operations_of_other_kinds_raise():
     x = ah.asnested(LISTS)
     for name in ("validity", "offsets", "content", "fields", "children"):
@@ -84,6 +79,7 @@ def test_attributes_and_operations_of_other_kinds_raise():
             getattr(x, name)
     for chunk, source in zip(x.chunks, LISTS.chunks, strict=True):
         assert chunk.kind == "list" and chunk.to_list() == source.to_pylist()
+        assert len(chunk.chunks) == 1 and chunk.chunks[0] is chunk
     with pytest.raises(ValueError, match="ambiguous"):
         bool(x)
     with pytest.raises(TypeError, match="unhashable"):
@@ -175,30 +171,23 @@ def test_only_the_outermost_array_is_chunked():
     assert len(make_chunked([x, x]).chunks) == 8  # four chunks of each array
 
 
-def test_chunks_of_several_types_are_not_exported():
-    x = make_chunked([ah.asnested([1, 2]), ah.asnested(["a"])])
-    assert x.to_list() == [1, 2, "a"]
-    with pytest.raises(AttributeError, match="several chunks"):
-        x.__arrow_c_array__  # noqa: B018
-    with pytest.raises(BufferError, match="chunks 0 and 1 have different types"):
-        x.__arrow_c_stream__()
-    for call in (ah.as_arrow, ah.as_polars, ah.as_pandas):
-        with pytest.raises(BufferError, match="chunks 0 and 1 have different types"):
-            call(x)
-
-
 @pytest.mark.parametrize(
     "chunks",
     [
+        [[1, 2], ["a"]],
         [[[1, 2]], [["a"]]],
         [pa.array([{"a": 1}], pa.struct([pa.field("a", pa.int64(), nullable=nullable)])) for nullable in (False, True)],
     ],
-    ids=["content", "nullable"],
+    ids=["elements", "content", "nullable"],
 )
-def test_errors_for_chunks_of_several_types_name_both_chunks(chunks):
+def test_chunks_of_several_types_are_not_exported(chunks):
     x = make_chunked(list(map(ah.asnested, chunks)))
-    with pytest.raises(BufferError, match="chunks 0 and 1 have different types"):
-        x.__arrow_c_stream__()
+    assert x.to_list() == [value for chunk in x.chunks for value in chunk.to_list()]
+    with pytest.raises(AttributeError, match="several chunks"):
+        x.__arrow_c_array__  # noqa: B018
+    for call in (lambda x: x.__arrow_c_stream__(), ah.as_arrow, ah.as_polars, ah.as_pandas):
+        with pytest.raises(BufferError, match="chunks 0 and 1 have different types"):
+            call(x)
 
 
 def test_tensors_with_missing_rows_in_one_chunk_keep_their_type():

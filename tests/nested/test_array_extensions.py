@@ -200,10 +200,3 @@ def test_request_for_a_tensor_of_another_shape_is_rejected():
     for x, kind in ((ah.asnested([ROWS]), pa.list_), (rows, lambda item: pa.struct({"t": item}))):
         with pytest.raises(ah.Refusal, match="pyarrow does not cast"):
             requested(x, kind(pa.fixed_shape_tensor(pa.float64(), [3, 2])))
-
-
-def test_days_become_date32_with_and_without_extensions():
-    days = np.array(["2020-01-01", "NaT"], "M8[D]")
-    for extension in (False, True):
-        made = ah.as_arrow(days, copy=True, extension=extension)
-        assert made.type == pa.date32() and made.to_pylist() == days.tolist()

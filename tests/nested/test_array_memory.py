@@ -20,9 +20,13 @@ na = optional("nanoarrow")
 RECORDS = np.array([(1, 2.5), (2, 3.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
 
 
-def awkward_lists(content, offsets=(0, 2, 4)):
-    index = ak.index.Index64(np.asarray(offsets))
-    return ak.Array(ak.contents.ListOffsetArray(index, ak.contents.NumpyArray(content)))
+def awkward_lists(content, offsets=(0, 2, 4), index=ak.index.Index64):
+    content = ak.contents.NumpyArray(content) if isinstance(content, np.ndarray) else content
+    return ak.Array(ak.contents.ListOffsetArray(index(np.asarray(offsets)), content))
+
+
+def awkward_rows(starts, stops, index=ak.index.Index64):
+    return ak.Array(ak.contents.ListArray(index(starts), index(stops), ak.contents.NumpyArray(np.arange(4))))
 
 
 # Arrays with gaps between the elements, or with elements in reversed order.
@@ -80,25 +84,13 @@ APART = {
             parameters={"__array__": "string"},
         )
     ),
-    "starts": lambda: ak.Array(
-        ak.contents.ListArray(
-            ak.index.Index64(np.array([2, 9, 0, 9])[::2]),
-            ak.index.Index64(np.array([4, 9, 2, 9])[::2]),
-            ak.contents.NumpyArray(np.arange(4)),
-        )
-    ),
+    "starts": lambda: awkward_rows(np.array([2, 9, 0, 9])[::2], np.array([4, 9, 2, 9])[::2]),
     "bits": lambda: ak.Array(
         ak.contents.BitMaskedArray(
             ak.index.IndexU8(np.array([1, 0, 3, 0], "u1")[::2]), ak.contents.NumpyArray(np.arange(9)), True, 9, True
         )
     ),
-    "indices": lambda: ak.Array(
-        ak.contents.IndexedArray(
-            ak.index.Index64(np.array([1, 9, 0, 9])[::2]),
-            ak.contents.NumpyArray(np.array([10, 20])),
-            parameters={"__array__": "categorical"},
-        )
-    ),
+    "indices": lambda: awkward_categories(np.array([1, 9, 0, 9])[::2]),
 }
 
 
@@ -193,17 +185,13 @@ MISLED = {
     "lists in records": lambda: ak.Array(
         ak.contents.RecordArray([awkward_lists(np.arange(3), [0, 99, 9999]).layout], ["a"])
     ),
-    "lists in lists": lambda: awkward_lists_of(awkward_lists(np.arange(3), [0, 99, 9999]).layout),
+    "lists in lists": lambda: awkward_lists(awkward_lists(np.arange(3), [0, 99, 9999]).layout, [0, 1, 2]),
 }
 
 
 def awkward_categories(numbers):
-    words, index = ak.Array(["x", "y"]).layout, ak.index.Index64(np.array(numbers))
+    words, index = ak.Array(["x", "y"]).layout, ak.index.Index64(np.asarray(numbers))
     return ak.Array(ak.contents.IndexedArray(index, words, parameters={"__array__": "categorical"}))
-
-
-def awkward_lists_of(content):
-    return ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(np.array([0, 1, 2])), content))
 
 
 @pytest.mark.parametrize("take", [ah.as_awkward, ah.as_arrow, ah.as_pandas, ah.as_polars, pa.array, pa.chunked_array])
@@ -251,9 +239,7 @@ def test_polars_receives_offsets_as_int64(length, start):
 
 def test_polars_receives_a_copy_of_offsets_that_may_change():
     offsets = np.array([0, 1, 3], "i4")
-    x = ah.asnested(
-        ak.Array(ak.contents.ListOffsetArray(ak.index.Index32(offsets), ak.contents.NumpyArray(np.arange(3))))
-    )
+    x = ah.asnested(awkward_lists(np.arange(3), offsets, ak.index.Index32))
     assert export_polars.for_polars(x).offsets.dtype == np.int64
     offsets[1:] = 2**30
     with pytest.raises(ah.InterfaceError, match="offsets"):
@@ -335,22 +321,16 @@ def test_fixed_size_lists_with_missing_rows_in_one_chunk_are_copied(first, secon
 # -------------------------------------------------------------------------------------- layouts that only awkward has
 
 
-def test_empty_rows_may_start_outside_the_content():
-    layout = ak.contents.ListArray(
-        ak.index.Index64(np.array([0, 999, 2])),
-        ak.index.Index64(np.array([2, 999, 4])),
-        ak.contents.NumpyArray(np.arange(4)),
-    )
-    assert ak.is_valid(layout)
-    assert ah.asnested(ak.Array(layout)).to_list() == [[0, 1], [], [2, 3]]
-
-
-def test_list_starts_of_type_uint32_are_imported():
-    layout = ak.contents.ListArray(
-        ak.index.IndexU32(np.array([2, 0], "u4")), ak.index.IndexU32(np.array([4, 2], "u4")),
-        ak.contents.NumpyArray(np.arange(4)),
-    )  # fmt: skip
-    assert ah.asnested(ak.Array(layout)).to_list() == [[2, 3], [0, 1]]
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (awkward_rows(np.array([0, 999, 2]), np.array([2, 999, 4])), [[0, 1], [], [2, 3]]),
+        (awkward_rows(np.array([2, 0], "u4"), np.array([4, 2], "u4"), ak.index.IndexU32), [[2, 3], [0, 1]]),
+    ],
+    ids=["empty rows outside of the content", "uint32"],
+)
+def test_starts_of_awkward_are_imported(rows, expected):
+    assert ak.is_valid(rows) and ah.asnested(rows).to_list() == expected
 
 
 @pytest.mark.parametrize("values", [["a", None], [[1, 2], None], [{"x": 1}, None], [b"a", None], [1, None]])

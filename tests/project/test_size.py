@@ -21,7 +21,7 @@ LINES = {
     "arrayhub/include": 1900,
     "arrayhub/inspection": 3110,
     "arrayhub/libraries": 4480,
-    "arrayhub/nested": 7445,
+    "arrayhub/nested": 7290,
     "arrayhub/runtimes": 2820,
     "arrayhub/sparse": 1520,
     "arrayhub/storage": 1035,
@@ -30,7 +30,7 @@ LINES = {
     "arrayhub/transport": 2180,
     "tests": 58840,
 }
-FILES, PARTICIPLES, READS = 221, 10, 5
+FILES, PARTICIPLES, READS = 218, 10, 5
 DEFINITION = re.compile(r"^[ \t]*(?:async )?(?:def|cdef|cpdef)\b[^\n(=]*?(\w+)[ \t]*\(", re.MULTILINE)
 # A function is named by a verb and a noun, such as `resolve_labels`, and not by a participle alone, such as `settled`.
 PARTICIPLE = re.compile(
