@@ -30,7 +30,7 @@ from arrayhub.nested.array import (
     valid_mask,
 )
 from arrayhub.nested.from_python import offsets_of
-from arrayhub.nested.take import find_runs, indices_of, take
+from arrayhub.nested.take import find_runs, take, take_rows
 from arrayhub.nested.to_device import identity, rebuild
 
 # Why `decode` rejects the elements of an opaque type, and the call to use instead, by the start of the format.
@@ -141,8 +141,9 @@ def decode(node: NestedArray, call: str) -> NestedArray:
         sizes = np.where(valid_mask(node), sizes, 0)
         plain = make_rows(starts, sizes, node.children[0])
         if is_list_view(plain):  # the rows are not in order
-            content = unwrap_flat(nested_of(take(node.children[0], indices_of(starts, sizes))))
-            plain = make("list", len(node), offsets=offsets_of(sizes, starts.dtype), content=content)
+            rows = take_rows(node.children[0], starts.astype(np.int64), sizes.astype(np.int64))
+            offsets = offsets_of(sizes, starts.dtype)
+            plain = make("list", len(node), offsets=offsets, content=unwrap_flat(nested_of(rows)))
         plain = rebuild(plain, identity, validity=node.validity, bit=node.validity_offset)
     if kind_of(plain).opaque and can_decode(plain):  # runs of list views, runs or nulls
         plain = decode(plain, call)

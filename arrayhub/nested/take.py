@@ -12,6 +12,7 @@ from arrayhub.nested.array import (
     bitmap_of,
     check,
     facts_of,
+    gather_rows,
     make,
     nested_of,
     part,
@@ -48,7 +49,7 @@ def take(node: Any, rows: Any) -> Any:
         facts |= _take_opaque(node, rows)
     else:
         starts, sizes = (spans[rows] for spans in spans_of(node))
-        facts["content"] = take(node.content, indices_of(starts, sizes))
+        facts["content"] = take_rows(node.content, starts, sizes)
         if kind.ends:
             facts["offsets"] = offsets_of(sizes, node.offsets.dtype)
             facts["meaning"] = node.meaning if facts["offsets"].dtype == node.offsets.dtype else None
@@ -83,10 +84,14 @@ def spans_of(node: NestedArray) -> tuple[Any, Any]:
     return offsets[:-1].copy(), np.diff(offsets)
 
 
-def indices_of(starts: Any, sizes: Any) -> Any:
-    """Return the index of each element of rows in their content, one row after another."""
-    ends = np.cumsum(sizes, dtype=np.int64)
-    return np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
+def take_rows(content: Any, starts: Any, sizes: Any) -> Any:
+    """Return a copy of the elements of rows of a content, one row after another. `starts` and `sizes` are int64."""
+    if not isinstance(content, NestedArray):
+        return array_like(gather_rows(np.ascontiguousarray(as_numpy(content)), starts, sizes), content)
+    ends = np.cumsum(sizes)
+    indices = np.repeat(starts - ends + sizes, sizes)
+    indices += np.arange(len(indices))
+    return take(content, indices)
 
 
 def find_runs(node: NestedArray) -> tuple[NestedArray, Any]:

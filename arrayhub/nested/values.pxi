@@ -1,9 +1,12 @@
 """Values of a nested array: its elements, slices and fields, all elements as Python objects, and as one dense array."""
 
+import numpy as np
+
+cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.list cimport PyList_GetSlice
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from arrayhub._core.descriptor cimport COPIED, EXACT_TIMES, Descriptor, integer, reshape, shape_tuple
@@ -398,3 +401,24 @@ cdef inline Py_ssize_t length_of_row(Tree t, Py_ssize_t k) noexcept:
     if has(t, WIDTH):
         return t.width
     return start_of_row(t, k + 1) - start_of_row(t, k)
+
+
+def gather_rows(cnp.ndarray source not None, cnp.ndarray starts not None, cnp.ndarray sizes not None):
+    """Return a copy of the rows ``source[starts[k] : starts[k] + sizes[k]]`` of a C-contiguous array, one after another.
+
+    `starts` and `sizes` are C-contiguous arrays of int64. NumPy's own indexing requires an index for each element, which has
+    eight times the size of a character.
+    """
+    cdef Py_ssize_t k, end = cnp.PyArray_DIM(source, 0), step = source.nbytes // end if end else 0
+    cdef const int64_t* start = <const int64_t*> cnp.PyArray_DATA(starts)
+    cdef const int64_t* size = <const int64_t*> cnp.PyArray_DATA(sizes)
+    cdef const char* data = <const char*> cnp.PyArray_DATA(source)
+    for k in range(cnp.PyArray_DIM(sizes, 0)):
+        if size[k] < 0 or start[k] < 0 or start[k] > end - size[k]:
+            raise IndexError(f"NestedArray: row {k} has {size[k]} elements from {start[k]} on, and the content has {end}")
+    cdef cnp.ndarray made = np.empty((sizes.sum(), *(<object> source).shape[1:]), source.dtype)
+    cdef char* target = <char*> cnp.PyArray_DATA(made)
+    for k in range(cnp.PyArray_DIM(sizes, 0)):
+        memcpy(target, data + start[k] * step, size[k] * step)
+        target += size[k] * step
+    return made
