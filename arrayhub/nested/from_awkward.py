@@ -49,13 +49,17 @@ def from_awkward(obj: Any, copy: bool | None = False) -> NestedArray:
 
 def _walk(layout: Any, copy: bool | None) -> Any:
     """Import a node as a USMArray if the node is dense, else as a NestedArray."""
-    if layout.parameter("__array__") == "categorical":
+    name, purpose = type(layout).__name__, layout.parameter("__array__")
+    if purpose == "categorical":
         return _categorical(layout, copy)
-    importer = _IMPORTERS.get(type(layout).__name__)
+    if purpose in ("string", "bytestring") and name != "ListOffsetArray":
+        forbidden(copy, "asnested", f"the strings of an awkward {name} are copied, to store them in order")
+        return _list(layout.to_ListOffsetArray64(True), copy)
+    importer = _IMPORTERS.get(name)
     if importer is None:
         raise Refusal(
             "asnested",
-            f"awkward.contents.{type(layout).__name__} is not supported; accepted: {', '.join(_IMPORTERS)}."
+            f"awkward.contents.{name} is not supported; accepted: {', '.join(_IMPORTERS)}."
             " Pass a part of the array, such as the field x['name'] of records",
         )
     return importer(layout, copy)
@@ -80,8 +84,6 @@ def _list(layout: Any, copy: bool | None) -> Any:
 
 
 def _list_array(layout: Any, copy: bool | None) -> Any:
-    if layout.parameter("__array__") in ("string", "bytestring"):
-        return _put_in_order(layout, copy)
     starts = np.asarray(_index(layout.starts))
     sizes = np.asarray(layout.stops.data[: len(starts)]).astype(starts.dtype) - starts
     if (sizes == 0).any():  # awkward allows any start for a row without elements
@@ -89,14 +91,7 @@ def _list_array(layout: Any, copy: bool | None) -> Any:
     return make_rows(starts, sizes, _walk(layout.content, copy), copy)
 
 
-def _put_in_order(layout: Any, copy: bool | None) -> Any:
-    forbidden(copy, "asnested", f"the strings of an awkward {type(layout).__name__} are copied, to store them in order")
-    return _walk(layout.to_ListOffsetArray64(True), copy)
-
-
 def _regular(layout: Any, copy: bool | None) -> Any:
-    if layout.parameter("__array__") in ("string", "bytestring"):
-        return _put_in_order(layout, copy)
     content, size = _walk(layout.content, copy), layout.size
     content = part(content, 0, len(layout) * size)
     if not isinstance(content, NestedArray) and content.flags.c_contiguous:
