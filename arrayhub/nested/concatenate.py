@@ -45,7 +45,9 @@ def _join_nodes(nodes: Sequence[Any]) -> Any:
     """Concatenate nodes of one type. The result has the kind and offset type of the first node if the offsets fit."""
     nodes = [nested_of(node) for node in nodes]
     has_views = kind_of(nodes[0]).views
-    nodes = _with_equal_kinds([with_offsets(node) if kind_of(node).views else node for node in nodes])
+    nodes = [with_offsets(node) if kind_of(node).views else node for node in nodes]
+    if any(kind_of(node).width for node in nodes):
+        nodes = list(map(_as_regular, nodes))
     if len({(node.kind, node.width, node.meaning) for node in nodes}) != 1:
         types = ", ".join(sorted(str(node.type) for node in nodes))
         raise TypeError(f"asnested: the chunks have several types: {types}")
@@ -83,17 +85,13 @@ def as_views(node: NestedArray) -> NestedArray:
     return with_views(node) if node.content.nbytes < 2**31 else node
 
 
-def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
-    """Convert chunks of fixed-length rows to regular nodes if any chunk is a regular node.
+def _as_regular(node: NestedArray) -> NestedArray:
+    """Convert rows of numbers to a regular node. Return other nodes unchanged.
 
     A chunk without missing rows can store fixed-length rows as a multidimensional array of numbers instead.
     """
-    if not any(kind_of(node).width for node in nodes):
-        return nodes
-    return [_regular(node) if kind_of(node).numbers and node.content.ndim > 1 else node for node in nodes]
-
-
-def _regular(node: NestedArray) -> NestedArray:
+    if not kind_of(node).numbers or node.content.ndim == 1:
+        return node
     length, width, *rest = node.content.shape
     rows = array_like(np.reshape(as_numpy(node.content), (length * width, *rest)), node.content)
     return make("regular", length, width=width, content=rows, validity=node.validity, bit=node.validity_offset,
