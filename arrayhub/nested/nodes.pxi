@@ -409,7 +409,8 @@ cpdef object cover_missing(object node, object validity, Py_ssize_t bit):
     """Return `node` with a validity bitmap. An element is missing if `node` or the bitmap marks the element as missing.
 
     If `node` does not have missing elements, the result shares the bitmap. Packed booleans whose first bit is not at
-    position `bit` are unpacked to one byte each. Unions and runs, which do not have a bitmap, are converted by pyarrow.
+    position `bit` are unpacked to one byte each. Of the types without a bitmap, unions are converted by pyarrow, and runs are
+    decoded.
 
     Parameters
     ----------

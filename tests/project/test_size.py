@@ -21,7 +21,7 @@ LINES = {
     "arrayhub/include": 1900,
     "arrayhub/inspection": 3110,
     "arrayhub/libraries": 4480,
-    "arrayhub/nested": 7319,
+    "arrayhub/nested": 7312,
     "arrayhub/runtimes": 2820,
     "arrayhub/sparse": 1520,
     "arrayhub/storage": 1035,
