@@ -131,7 +131,7 @@ cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead, tuple field=N
         if not innermost:
             lead *= a.shape_[axis + 1]
             out = out.children[0]
-    as_bytes = has_bytes(node, field)
+    as_bytes = a.dl_dtype_.code == BOOL_CODE and has_bytes(node, field)
     if as_bytes:
         refuse_strides(a)
     if is_packed(a, as_bytes):
@@ -310,10 +310,14 @@ cdef int ready_for_host(object node) except -1:
     BufferError
         The host cannot read the memory.
     """
+    if not isinstance(node, Tree):
+        return wait_for_host(<Descriptor> node)
     for array in arrays_in(node):
-        if not host_readable(<Descriptor> array):
-            raise BufferError(
-                unreadable("Arrow", device_name(<Descriptor> array), call="use __arrow_c_device_array__, or call x.to_host()")
-            )
-        host_ready(<Descriptor> array)
+        wait_for_host(<Descriptor> array)
     return check_below(node)
+
+
+cdef int wait_for_host(Descriptor a) except -1:
+    if not host_readable(a):
+        raise BufferError(unreadable("Arrow", device_name(a), call="use __arrow_c_device_array__, or call x.to_host()"))
+    return host_ready(a)

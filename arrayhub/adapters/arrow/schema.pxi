@@ -155,11 +155,12 @@ cdef bint has_bytes(object node, tuple field):
     `field` is None, or contains the name, flags and metadata that the parent stores for the node.
     """
     field = field_of_node(node, field)
-    if isinstance(node, Tree) and has(<Tree> node, NUMBERS):
-        node = (<Tree> node).content
-    if not isinstance(node, Descriptor) or (<Descriptor> node).dl_dtype_.code != BOOL_CODE:
+    if field is None:
         return False
-    return field is not None and name_in(field[2]) == b"arrow.bool8"
+    array = (<Tree> node).content if isinstance(node, Tree) and has(<Tree> node, NUMBERS) else node
+    if not isinstance(array, Descriptor) or (<Descriptor> array).dl_dtype_.code != BOOL_CODE:
+        return False
+    return name_in(field[2]) == b"arrow.bool8"
 
 
 cdef bint packs(object node, tuple field):
@@ -321,8 +322,7 @@ cdef int new_schema(ArrowSchema* out, bytes text, tuple field, int64_t children=
 
     `field` contains the name, flags and metadata of the schema.
     """
-    cdef bytes name, metadata
-    name, flags, metadata = field
+    cdef bytes name = <bytes> field[0], metadata = <bytes> field[2]
     cdef int64_t k
     cdef size_t structs = (children + dictionary) * sizeof(ArrowSchema) + children * sizeof(void*)
     cdef Py_ssize_t behind = 0 if metadata is None else len(metadata)
@@ -347,13 +347,15 @@ cdef int new_schema(ArrowSchema* out, bytes text, tuple field, int64_t children=
     strings += len(text) + 1
     memcpy(strings, <const char*> name, len(name) + 1)
     out.name = strings
-    out.flags = flags
+    out.flags = <int64_t> field[1]
     out.private_data = space
     out.release = _release_schema
     return 0
 
 
 cdef bytes _ITEM = b"item"        # conventional name of a list's child
+cdef tuple _ITEM_FIELD = (_ITEM, ARROW_FLAG_NULLABLE, None)
+cdef tuple _ROOT_FIELD = (b"", ARROW_FLAG_NULLABLE, None)
 
 
 cdef tuple complete_field(tuple field, bytes name):
@@ -367,18 +369,15 @@ cdef int fill_schema(ArrowSchema* out, object node, bytes name, tuple field=None
     """Fill in the schema of a node. `field` contains the name, flags and metadata that the parent stores for the node."""
     cdef Tree t
     cdef Py_ssize_t k, children
-    cdef bint as_bytes
-    if isinstance(node, Tree):
-        t = <Tree> node
-        if has(t, CHUNKS):
-            return fill_schema(out, t.parts[0], name, field)
-    field = field_of_node(node, field)
-    as_bytes = has_bytes(node, field)
-    field = complete_field(field, name)
     if not isinstance(node, Tree):
-        return fill_dense_schema(out, <Descriptor> node, None, field, as_bytes)
+        return fill_dense_schema(out, <Descriptor> node, None, complete_field(field, name), has_bytes(node, field))
+    t = <Tree> node
+    if has(t, CHUNKS):
+        return fill_schema(out, t.parts[0], name, field)
+    field = field_of_node(t, field)
     if has(t, NUMBERS):
-        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, field, as_bytes)
+        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, complete_field(field, name), has_bytes(t, field))
+    field = complete_field(field, name)
     if has(t, INDICES):
         new_schema(out, letter_of(t.indices), field, 0, True)
         if t.meaning is not None:
@@ -410,7 +409,7 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, tuple fi
     for axis in range(1, a.nd_):
         new_schema(out, b"+w:%d" % a.shape_[axis], field, 1)
         out = out.children[0]
-        field = complete_field(None, _ITEM)
+        field = _ITEM_FIELD
     if meaning is not None:
         return new_schema(out, meaning.encode(), field)
     if is_packed(a, as_bytes):
@@ -421,9 +420,9 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, tuple fi
 
 
 cdef int fill_root_schema(ArrowSchema* out, object node) except -1:
-    name = None
-    if isinstance(node, Tree):
-        name = (<Tree> (<Tree> node).parts[0]).name if has(<Tree> node, CHUNKS) else (<Tree> node).name
+    if not isinstance(node, Tree):
+        return fill_dense_schema(out, <Descriptor> node, None, _ROOT_FIELD, False)
+    name = (<Tree> (<Tree> node).parts[0]).name if has(<Tree> node, CHUNKS) else (<Tree> node).name
     return fill_schema(out, node, b"" if name is None else str(name).encode("utf-8", "replace"))
 
 
