@@ -74,7 +74,9 @@ cdef class Tree:
     cdef tuple child_fields        # for each child: name (unless in `names`), flags, metadata; None for the defaults
     cdef object __weakref__
 
-cdef list arrays_in(object node)
+ctypedef int (*Visit)(Descriptor a, void* argument) except -1
+
+cdef int visit_arrays(object node, Visit visit, void* argument) except -1
 cdef Tree new_tree(int kind, Py_ssize_t length)
 cdef Tree flat(object array)
 cdef Tree same_node(Tree t)

@@ -172,39 +172,46 @@ cdef Descriptor first_array(object node):
     """
     cdef Tree t
     cdef Descriptor found
-    cdef list arrays
     if not isinstance(node, Tree):
         return <Descriptor> node
     t = <Tree> node
-    for child in (t.content, *(t.parts or ())):
-        found = None if child is None else first_array(child)
+    if t.content is not None:
+        found = first_array(t.content)
         if found is not None:
             return found
-    arrays = arrays_of_node(t)
-    return <Descriptor> arrays[len(arrays) - 1] if arrays else None
+    if has(t, FIELDS | FOREIGN | CHUNKS):
+        for part in t.parts:
+            found = first_array(part)
+            if found is not None:
+                return found
+    if t.buffers:
+        return <Descriptor> t.buffers[0]
+    if t.offsets is not None:
+        return t.offsets
+    return t.indices if t.indices is not None else t.validity
 
 
-cdef list arrays_of_node(Tree t):
-    """Return the arrays of a node itself, without those of its content and its parts."""
-    cdef list arrays = [array for array in (t.validity, t.offsets, t.indices) if array is not None]
-    if t.buffers is not None:
-        arrays.extend(t.buffers)
-    return arrays
-
-
-cdef list arrays_in(object node):
-    """Return the arrays of a node and of the nodes below."""
+cdef int visit_arrays(object node, Visit visit, void* argument) except -1:
+    """Call `visit` with each array of a node and of the nodes below."""
     cdef Tree t
-    cdef list arrays
     if not isinstance(node, Tree):
-        return [node]
+        return visit(<Descriptor> node, argument)
     t = <Tree> node
-    arrays = arrays_of_node(t)
+    if t.validity is not None:
+        visit(t.validity, argument)
+    if t.offsets is not None:
+        visit(t.offsets, argument)
+    if t.indices is not None:
+        visit(t.indices, argument)
+    if t.buffers is not None:
+        for buffer in t.buffers:
+            visit(<Descriptor> buffer, argument)
     if t.content is not None:
-        arrays.extend(arrays_in(t.content))
-    for part in t.parts or ():
-        arrays.extend(arrays_in(part))
-    return arrays
+        visit_arrays(t.content, visit, argument)
+    if t.parts is not None:
+        for part in t.parts:
+            visit_arrays(part, visit, argument)
+    return 0
 
 
 # ------------------------------------------------------------------------------------------------------------- parts
@@ -340,7 +347,8 @@ cdef int check_tree(Tree t) except -1:
     if t.checked:
         return 0
     for array in arrays_to_check(t):
-        wait_for(<Descriptor> array, "buffers")
+        if array is not None:
+            wait_for(<Descriptor> array, "buffers")
     if has(t, ENDS):
         check_offsets(t)
     elif has(t, VIEWS):
@@ -358,14 +366,27 @@ cdef int check_tree(Tree t) except -1:
     return 0
 
 
+cdef list arrays_to_check(Tree t):
+    """Return the arrays that `check_tree` reads for a node."""
+    cdef list arrays = [t.validity, t.offsets, t.indices, views_of(t)]
+    if has(t, VIEWS):
+        arrays.extend(t.parts)
+    elif has(t, FOREIGN):
+        arrays.extend(t.buffers)
+        if t.meaning == "+r":
+            arrays.append(t.parts[0])
+    return arrays
+
+
 cdef int check_again(Tree t) except -1:
     """Validate a node as `check_tree` does, even if it was validated before, unless the memory is immutable.
 
     Call this function before code that does not check indices reads the node.
     """
-    for array in arrays_to_check(t):
-        if not (<Descriptor> array).flags_ & IMMUTABLE:
-            t.checked = False
+    if may_change(t.validity) or may_change(t.offsets) or may_change(t.indices) or may_change(views_of(t)):
+        t.checked = False
+    for buffer in t.buffers or ():
+        t.checked = t.checked and not may_change(<Descriptor> buffer)
     return check_tree(t)
 
 
@@ -383,23 +404,28 @@ cdef int check_below(object node) except -1:
     return 0
 
 
-cdef list arrays_to_check(Tree t):
-    """Return the arrays that `check_tree` reads for a node."""
-    cdef list arrays = arrays_of_node(t)
-    if has(t, VIEWS):
-        arrays.append(t.content)
-        arrays.extend(t.parts)
-    elif has(t, FOREIGN) and t.meaning == "+r":
-        arrays.append(t.parts[0])
-    return arrays
+cdef inline Descriptor views_of(Tree t):
+    return <Descriptor> t.content if has(t, VIEWS) else None
 
 
-cdef bint is_followed_on_host(Tree t) except -1:
+cdef inline bint may_change(Descriptor a) noexcept:
+    return a is not None and not a.flags_ & IMMUTABLE
+
+
+cdef inline bint is_readable(Descriptor a) noexcept:
+    return a is None or host_readable(a)
+
+
+cdef bint is_followed_on_host(Tree t) noexcept:
     """Return whether the host can read all memory that `check_tree` reads for a node."""
-    for array in arrays_to_check(t):
-        if not host_readable(<Descriptor> array):
+    if not (is_readable(t.validity) and is_readable(t.offsets) and is_readable(t.indices)):
+        return False
+    for buffer in t.parts if has(t, VIEWS) else t.buffers or ():
+        if not host_readable(<Descriptor> buffer):
             return False
-    return True
+    if has(t, FOREIGN) and t.meaning == "+r":
+        return is_readable(t.parts[0])
+    return is_readable(views_of(t))
 
 
 cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):

@@ -31,7 +31,6 @@ from arrayhub._core.tree cimport (
     VIEWS,
     WIDTH,
     Tree,
-    arrays_in,
     check_again,
     count_nulls,
     flat,
@@ -42,6 +41,7 @@ from arrayhub._core.tree cimport (
     new_tree,
     part_of,
     same_node,
+    visit_arrays,
     wait_for,
 )
 from arrayhub.adapters cimport arrow
@@ -357,7 +357,15 @@ def extend_array(Descriptor a, Py_ssize_t length):
 
 cpdef bint is_on_host(node) except -1:
     """Return whether the host can read every array of a node."""
-    return all([host_readable(<Descriptor> array) for array in arrays_in(checked_node(node))])
+    cdef bint readable = True
+    visit_arrays(checked_node(node), check_readable, &readable)
+    return readable
+
+
+cdef int check_readable(Descriptor a, void* readable) except -1:
+    if not host_readable(a):
+        (<bint*> readable)[0] = False
+    return 0
 
 
 def from_arrow(obj):

@@ -12,7 +12,7 @@ from arrayhub._core.descriptor cimport (
     kDLCUDAManaged,
 )
 from arrayhub._core.runtime cimport device_of, host_ready
-from arrayhub._core.tree cimport arrays_in, check_below, first_array
+from arrayhub._core.tree cimport check_below, first_array, visit_arrays
 from arrayhub.runtimes cimport cuda
 
 from arrayhub._core.descriptor import TYPE_NAMES
@@ -77,10 +77,9 @@ cdef int ready_on_device(object node) except -1:
         Offsets, sizes, views or indices are out of range.
     """
     cdef DLDevice device = exported_device(first_array(node))
-    for array in arrays_in(node):
-        check_device(<Descriptor> array, device)
-        if not has_events(device):
-            host_ready(<Descriptor> array)
+    visit_arrays(node, check_device, &device)
+    if not has_events(device):
+        visit_arrays(node, wait_on_device, NULL)
     return check_below(node)
 
 
@@ -97,8 +96,8 @@ cdef int fill_device_array(ArrowDeviceArray* out, object node) except -1:
     return note_event(out, node, device.device_id) if has_events(device) else 0
 
 
-cdef int check_device(Descriptor a, DLDevice device) except -1:
-    cdef DLDevice other = exported_device(a)
+cdef int check_device(Descriptor a, void* argument) except -1:
+    cdef DLDevice device = (<DLDevice*> argument)[0], other = exported_device(a)
     if other.device_type != device.device_type or other.device_id != device.device_id:
         raise Refusal(
             "Arrow", f"the arrays of the node are on several devices, {TYPE_NAMES[device.device_type]}:{device.device_id} and"
@@ -110,20 +109,30 @@ cdef int check_device(Descriptor a, DLDevice device) except -1:
     return 0
 
 
+cdef int wait_on_device(Descriptor a, void* argument) except -1:
+    return host_ready(a)
+
+
 cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
     """Record an event after the pending work on the arrays of a node. Do nothing if no work is pending."""
     cdef Body* body = <Body*> array.array.private_data
     cdef intptr_t stream
-    cdef list busy = [a for a in arrays_in(node) if has_pending_work(<Descriptor> a)]
-    if not busy or not cuda.has_device():
+    cdef bint pending = False
+    visit_arrays(node, has_pending_work, &pending)
+    if not pending or not cuda.has_device():
         return 0
     stream = cuda.waiting_stream(device)
-    for a in busy:
-        cuda.consumer_ready(<Descriptor> a, stream)
+    visit_arrays(node, wait_in_order, &stream)
     body.event = cuda.event_on(stream, device)
     array.sync_event = &body.event
     return 0
 
 
-cdef inline bint has_pending_work(Descriptor a) noexcept:
-    return a.stream_ != NULL or a.producer_ is not None
+cdef int has_pending_work(Descriptor a, void* pending) except -1:
+    if a.stream_ != NULL or a.producer_ is not None:
+        (<bint*> pending)[0] = True
+    return 0
+
+
+cdef int wait_in_order(Descriptor a, void* stream) except -1:
+    return cuda.consumer_ready(a, (<intptr_t*> stream)[0])

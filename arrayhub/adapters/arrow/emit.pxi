@@ -27,10 +27,10 @@ from arrayhub._core.tree cimport (
     VIEWS,
     WIDTH,
     Tree,
-    arrays_in,
     check_below,
     has,
     is_sliced_with,
+    visit_arrays,
 )
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.runtimes cimport cuda
@@ -310,14 +310,11 @@ cdef int ready_for_host(object node) except -1:
     BufferError
         The host cannot read the memory.
     """
-    if not isinstance(node, Tree):
-        return wait_for_host(<Descriptor> node)
-    for array in arrays_in(node):
-        wait_for_host(<Descriptor> array)
+    visit_arrays(node, wait_for_host, NULL)
     return check_below(node)
 
 
-cdef int wait_for_host(Descriptor a) except -1:
+cdef int wait_for_host(Descriptor a, void* argument) except -1:
     if not host_readable(a):
         raise BufferError(unreadable("Arrow", device_name(a), call="use __arrow_c_device_array__, or call x.to_host()"))
     return host_ready(a)

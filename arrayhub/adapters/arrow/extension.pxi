@@ -263,8 +263,13 @@ cdef object with_tensors(object node, tuple field):
     if not has_content and not has(t, FIELDS | FOREIGN | CHUNKS):
         return t
     old = (t.content,) if has_content else t.parts
-    children = [with_tensors(old[k], child_field(t, k)) for k in range(len(old))]
-    if all([child is same for child, same in zip(children, old)]):
+    children = None
+    for k in range(len(old)):
+        child = with_tensors(old[k], child_field(t, k))
+        if child is not old[k]:
+            children = list(old) if children is None else children
+            children[k] = child
+    if children is None:
         return t
     if has(t, CHUNKS):
         return new_chunked(tuple(children))

@@ -13,10 +13,10 @@ from arrayhub._core.tree cimport (
     UNCOUNTED,
     WIDTH,
     Tree,
-    arrays_in,
     count_nulls,
     has,
     length_of,
+    visit_arrays,
 )
 from arrayhub.adapters.type_cache cimport (
     ARROW_ARRAY,
@@ -277,21 +277,20 @@ cdef list import_chunks(object obj, Check check):
     drop_schema(&first.schema)
     if record_of(obj) & ARROW_BYTES_ARE_OBJECTS:
         for node in chunks:
-            for array in arrays_in(node):
-                refuse_objects(<Descriptor> array, obj)
+            visit_arrays(node, refuse_objects, <void*> obj)
     return chunks
 
 
-cdef int refuse_objects(Descriptor a, object producer) except -1:
+cdef int refuse_objects(Descriptor a, void* producer) except -1:
     """Raise TypeError for elements that are addresses of Python objects, which some producers export as raw bytes.
 
     Raw bytes of the size of a pointer are considered addresses. Decimals are also raw bytes, but have 16 or 32 bytes.
     """
     if a.typenum_ == cnp.NPY_VOID and a.itemsize_ == sizeof(void*):
         raise TypeRefusal(
-            "Arrow", f"{name_of_type(type(producer))} exports addresses of Python objects",
+            "Arrow", f"{name_of_type(type(<object> producer))} exports addresses of Python objects",
             "elements of an Arrow type, such as a column of numbers, strings or lists",
-            "x.to_list()" if hasattr(producer, "to_list") else "x.to_dicts()",
+            "x.to_list()" if hasattr(<object> producer, "to_list") else "x.to_dicts()",
         )
     return 0
 

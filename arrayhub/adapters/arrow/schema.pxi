@@ -30,8 +30,8 @@ from arrayhub._core.tree cimport (
     NUMBERS,
     WIDTH,
     Tree,
-    arrays_in,
     has,
+    visit_arrays,
 )
 
 from arrayhub._core.errors import PACKED_ELEMENTS, Refusal, reason_of
@@ -190,8 +190,7 @@ cdef object exportable(object node, int form):
     cdef Descriptor a
     if isinstance(node, Tree):
         node = with_tensors(node, None)
-        for array in arrays_in(node):
-            refuse_gaps(<Descriptor> array)
+        visit_arrays(node, refuse_gaps, NULL)
         check_chunks(<Tree> node)
         return node
     a = <Descriptor> node
@@ -281,7 +280,7 @@ cdef dict tensor_facts(ArrowSchema* schema):
     return {key: value for key, value in fields.items() if value is not None}
 
 
-cdef int refuse_gaps(Descriptor a) except -1:
+cdef int refuse_gaps(Descriptor a, void* argument) except -1:
     """Raise BufferError if Arrow cannot represent the layout of an array of a node. See `sharing_obstacle` for booleans.
 
     Packed (sub-byte) elements of DLPack are not exported to Arrow.
@@ -361,7 +360,7 @@ cdef tuple _ROOT_FIELD = (b"", ARROW_FLAG_NULLABLE, None)
 cdef tuple complete_field(tuple field, bytes name):
     """Return the name, flags and metadata of a node. `field` contains those that differ from `name` and the defaults."""
     if field is None:
-        return (name, ARROW_FLAG_NULLABLE, None)
+        return _ITEM_FIELD if name is _ITEM else (name, ARROW_FLAG_NULLABLE, None)
     return field if field[0] is not None else (name, field[1], field[2])
 
 
