@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = {".py", ".pyx", ".pxd", ".pxi", ".pyi", ".h", ".hpp"}
 LINES = {
     "arrayhub": 800,
-    "arrayhub/_core": 4580,
-    "arrayhub/adapters": 6700,
+    "arrayhub/_core": 4560,
+    "arrayhub/adapters": 6490,
     "arrayhub/array": 2535,
     "arrayhub/capi": 1500,
     "arrayhub/convert": 4760,

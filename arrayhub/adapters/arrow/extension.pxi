@@ -255,8 +255,8 @@ cdef object with_tensors(object node, tuple field):
     cdef tuple old
     cdef list children
     cdef Py_ssize_t k
-    field = field_of_node(node, field)
     if not isinstance(node, Tree) or has(<Tree> node, NUMBERS):
+        field = field_of_node(node, field)
         return tensor_storage(with_facts(node, field)) if field is not None and is_tensor(field[2]) else node
     t = <Tree> node
     cdef bint has_content = has(t, LISTS | INDICES)
