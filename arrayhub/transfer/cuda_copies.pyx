@@ -444,32 +444,28 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
     cdef Driver* driver = driver_for(device)
     cdef VisitPlan* plan = &route.plan
     cdef Py_ssize_t offset = first * plan.word, nbytes = count * plan.word
-    cdef char* run = <char*> staging - offset        # address that word 0 would have in the buffer
     cdef uint64_t host = <uint64_t> (plan.host + offset), far = <uint64_t> (plan.device + offset)
+    # Word 0 of the memory that the kernel accesses beside the device array: the host array, or the words in the buffer.
+    cdef char* near = plan.host if staging == 0 else <char*> staging - offset
+    cdef const int64_t* steps = &plan.host_steps[0] if staging == 0 else &plan.run_steps[0]
     cdef Stream queue = <Stream> stream
     cdef bint pushed
-    cdef int error
+    cdef int error = 0
     check_handle(stream)
     pushed = enter(stream, device)
     with nogil:
         if plan.host_runs and plan.device_runs:
             error = driver.memcpy_async(host, far, nbytes, queue) if to_host else driver.memcpy_async(
                 far, host, nbytes, queue)
-        elif staging == 0 and to_host:
-            error = move(
-                driver, kernel, plan, plan.device, plan.device_steps, plan.host, plan.host_steps, first, count, queue)
-        elif staging == 0:
-            error = move(
-                driver, kernel, plan, plan.host, plan.host_steps, plan.device, plan.device_steps, first, count, queue)
         elif to_host:
-            error = move(driver, kernel, plan, plan.device, plan.device_steps, run, plan.run_steps, first, count, queue)
-            if error == 0:
+            error = move(driver, kernel, plan, plan.device, plan.device_steps, near, steps, first, count, queue)
+            if error == 0 and staging != 0:
                 error = driver.memcpy_async(host, staging, nbytes, queue)
         else:
-            error = driver.memcpy_async(staging, host, nbytes, queue)
+            if staging != 0:
+                error = driver.memcpy_async(staging, host, nbytes, queue)
             if error == 0:
-                error = move(
-                    driver, kernel, plan, run, plan.run_steps, plan.device, plan.device_steps, first, count, queue)
+                error = move(driver, kernel, plan, near, steps, plan.device, plan.device_steps, first, count, queue)
     leave(pushed)
     check(error, "copying a piece")
 
