@@ -13,7 +13,6 @@ import datetime
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -260,6 +259,8 @@ def _advice_on_missing(types):
 
 def values_error(obj, values):
     """Return the TypeError for an object whose `values` NumPy represents as Python objects."""
+    from decimal import Decimal
+
     types = {type(value) for value in values}
     accepted, call = "numbers of one type", nested_call(values)
     if type(None) in types:
