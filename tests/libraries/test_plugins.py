@@ -325,6 +325,12 @@ def test_error_states_how_the_array_differs_from_its_object(board, attribute, va
     assert words in str(raised.value)
 
 
+def test_emit_with_a_model_receives_values_without_missing_ones(board):
+    ah.register_library(board.__name__, types={"Board": "values"}, emit=lambda x, model: board.Board(ah.as_numpy(x)))
+    made = ah.placement(board.Board(np.zeros(3))).convert([1.0, None], missing=0)
+    assert made.values.tolist() == [1, 0]
+
+
 def test_error_names_the_missing_attribute(board):
     ah.register_library(board.__name__, types={"Board": "memory.view()"})
     with pytest.raises(ah.InterfaceError, match=r"the attribute 'memory\.view\(\)'.* raised AttributeError"):
