@@ -1,8 +1,8 @@
 """The rows of `table` as objects, with the functions that import and export the arrays of each library.
 
 Before arrayhub first imports or exports an array of a library, it loads the module of this folder that the row names.
-The module sets its functions in the row. Importers that only check an object or select a protocol are in this module. The
-types of a library are recognized without importing the library.
+The module sets its functions in the row. Importers that only check an object or select a protocol are in this module.
+The types of a library are recognized without importing the library.
 """
 
 import gc

@@ -407,7 +407,8 @@ cdef object array_over(Descriptor a, object dtype):
     return array_at(a, dtype, a.nd_, a.shape_, a.byte_strides_, a.data_, a)
 
 
-cdef object array_at(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides, char* data, object owner):
+cdef object array_at(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides, char* data,
+                     object owner):
     """Create an ndarray with the access of `a` at an address in its memory. The ndarray keeps `owner` alive."""
     Py_INCREF(dtype)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(

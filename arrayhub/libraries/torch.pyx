@@ -1,7 +1,8 @@
 """torch: import and export of tensors.
 
-An ordinary dense tensor is imported through torch's C exchange table, every other tensor through ``__dlpack__``. Tensors are
-exported through the table, after checks that the table omits. docs/private_names.md lists the private names used here.
+An ordinary dense tensor is imported through torch's C exchange table, every other tensor through ``__dlpack__``.
+Tensors are exported through the table, after checks that the table omits. docs/private_names.md lists the private names
+used here.
 """
 
 cimport cython
@@ -40,7 +41,13 @@ from arrayhub.adapters.dlpack_abi cimport (
     kDLUInt,
 )
 from arrayhub.libraries.known cimport library
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, refuse_without_device, remember_handle, stream_handle
+from arrayhub.runtimes.cuda cimport (
+    LEGACY_STREAM,
+    PER_THREAD_STREAM,
+    refuse_without_device,
+    remember_handle,
+    stream_handle,
+)
 from arrayhub.runtimes.host cimport for_host_library
 
 from arrayhub._core.descriptor import Device
@@ -448,7 +455,8 @@ cdef int refuse_unsafe(object tensor) except -1:
         raise Refusal("torch", "is_neg() is True, so memory holds the negated values", call="x.resolve_neg()")
     tensor_layout = tensor.layout
     if tensor_layout is not _torch.strided:
-        call = jagged_call(tensor) if tensor_layout is _torch.jagged else "arrayhub.assparse(x) instead, or x.to_dense()"
+        is_jagged = tensor_layout is _torch.jagged
+        call = jagged_call(tensor) if is_jagged else "arrayhub.assparse(x) instead, or x.to_dense()"
         sparse = "arrayhub.assparse(x)" if str(tensor_layout).startswith("torch.sparse_") else ""
         raise Refusal("torch", f"layout is {tensor_layout}", f"torch.strided; call {call} first", sparse)
     if tensor.is_meta:

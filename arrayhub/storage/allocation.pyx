@@ -281,7 +281,7 @@ cdef object make_hashable(object value, int depth=0):
 
 @functools.lru_cache(maxsize=512)
 def write_recipe(Py_ssize_t itemsize, preset, tuple arguments):
-    """Compute the recipe for the arguments of `empty` that determine the layout. `preset` is that of `backend`, or None."""
+    """Compute the recipe for the arguments of `empty` that determine the layout. `preset` is None without a backend."""
     shape, aligned_index, halo, dimensions, dims, layout, alignment, origin = arguments
     lengths = layouts.read_lengths(shape)
     names = dims if dimensions is None else layouts.read_dimensions(dimensions)
@@ -331,7 +331,7 @@ def refuse_packed(Descriptor array, str argument, str advice):
                         f" one byte or more. {advice}")
 
 
-cdef object create(object dtype, object like, object backend, tuple arguments, object memory, object device, bint zeroed):
+cdef object create(dtype, like, backend, tuple arguments, memory, device, bint zeroed):
     """Implement `empty` and `zeros`. `arguments` are those of `write_recipe`."""
     preset = None if backend is None else layouts.find_preset(backend)
     cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else element_type(dtype)
@@ -451,8 +451,8 @@ def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
     >>> arrayhub.empty(like=numpy.zeros((2, 3), "f4", order="F")).strides
     (1, 2)
     """
-    return create(dtype, like, backend, (shape, aligned_index, halo, dimensions, dims, layout, alignment, origin), memory,
-                  device, False)
+    arguments = (shape, aligned_index, halo, dimensions, dims, layout, alignment, origin)
+    return create(dtype, like, backend, arguments, memory, device, False)
 
 
 def zeros(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
@@ -478,5 +478,5 @@ def zeros(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, d
     >>> arrayhub.zeros((2, 3), "i4").tolist()
     [[0, 0, 0], [0, 0, 0]]
     """
-    return create(dtype, like, backend, (shape, aligned_index, halo, dimensions, dims, layout, alignment, origin), memory,
-                  device, True)
+    arguments = (shape, aligned_index, halo, dimensions, dims, layout, alignment, origin)
+    return create(dtype, like, backend, arguments, memory, device, True)
