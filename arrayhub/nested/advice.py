@@ -40,12 +40,7 @@ from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame, is_matrix_of_objects
-from arrayhub.convert.functions import (
-    CONSUMERS,
-    asarray,
-    is_array_of,
-    objects_of,
-)
+from arrayhub.convert.functions import CONSUMERS, asarray, is_array_of, objects_of
 from arrayhub.convert.names import sparse_library
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call

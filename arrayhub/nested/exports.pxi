@@ -81,13 +81,12 @@ cpdef object import_dense(obj, copy):
 cdef frozenset _NUMBERS = frozenset([np.dtype(code).num for code in "?bhilqBHILQefdFD"])
 
 
-cpdef int need_arrow(Descriptor array, bint extension=False, str library="arrow") except -1:
+cpdef need_arrow(Descriptor array, bint extension=False, str library="arrow"):
     """Raise Refusal if an array cannot be exported to Arrow, or if a strided array would be copied."""
     why = obstacle_of(array, extension)
     if why is not None:
         is_tensor = not extension and obstacle_of(array, True) is None
         raise Refusal("Arrow", why, "extension=True" if is_tensor and library == "arrow" else "")
-    return 0
 
 
 def host_capsules(node):
