@@ -83,8 +83,9 @@ def as_pandas(
         copy = None if copy is False else copy  # a strided column is encoded, as booleans and strings are
         parts = [as_pandas(obj[:, k], copy=copy, dtype=dtype, device=device, missing=missing) for k in columns]
         return pandas_frame(parts, columns)
-    name = name_of(obj)
-    column = None if missing is not None or is_dense(obj) else _of_pandas(pandas, obj)
+    dense = is_dense(obj)
+    name = None if dense else name_of(obj)
+    column = None if missing is not None or dense else _of_pandas(pandas, obj)
     if column is not None and (device is None or Device(device) == CPU):
         if dtype is not None and not _has_dtype(column, dtype):
             return _cast(pandas, column, dtype)
