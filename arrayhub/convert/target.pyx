@@ -188,6 +188,7 @@ cdef class Target:
         """Return `obj` as a USMArray, NestedArray or SparseArray on the device."""
         if sparse_library(obj) is not None:
             return hooks.sparse.convert_like(call, obj, OWN, self.device, copy, dtype)
+        obj = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
         if isinstance(dtype, str) and dtype == "model":
             dtype = self._check_fit(obj, call, None)
         elif dtype is not None:

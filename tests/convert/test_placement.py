@@ -79,3 +79,10 @@ def test_placements_are_hashable():
 def test_objects_that_are_not_arrays_raise():
     with pytest.raises(TypeError, match="placement: the argument .* is of type object"):
         ah.placement(object())
+
+
+@pytest.mark.parametrize("dtype", [None, "f4", "f8", "model"])
+@pytest.mark.parametrize("copy", [None, True])
+def test_capsule_is_read_once(copy, dtype):
+    x = ah.placement(np.ones(2, "f4")).asarray(np.arange(3.0).__dlpack__(), copy=copy, dtype=dtype)
+    assert x.tolist() == [0, 1, 2] and x.dtype == {None: "f8", "model": "f4"}.get(dtype, dtype)
