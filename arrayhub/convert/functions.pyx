@@ -25,7 +25,7 @@ include "dispatch.pxi"
 
 
 cdef class SparseParts:
-    """Base of SparseArray, by which compiled code recognizes sparse arrays. `SparseArray` adds only methods."""
+    """Fields of a SparseArray, which Python code cannot set. `SparseArray` adds only methods."""
 
     cdef readonly str format
     cdef readonly tuple shape
@@ -491,7 +491,7 @@ cdef Descriptor import_allowed(object obj, object copy, str call):
 
 cdef Descriptor dense_or_none(object obj, object copy, str call):
     """Import `obj` as the argument `copy` permits. Return None for a sparse array."""
-    if isinstance(obj, SparseParts) or is_sparse(obj):
+    if is_sparse(obj):
         return None
     try:
         return import_array(obj, None) if isinstance(obj, Tree) else import_allowed(obj, copy, call)
@@ -680,7 +680,7 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
     cdef int importer = importer_of(record_of(obj))
     if to.first_own <= importer <= to.last_own:
         return copy_own(obj, to) if copy is True else obj
-    if isinstance(obj, SparseParts) or importer == SPARSE:
+    if importer == SPARSE:
         return hooks.sparse.export(obj, to.name, copy, allow_readonly)
     if copy is None:
         return give_view_or_copy(obj, to, allow_readonly)
@@ -898,7 +898,7 @@ cdef object change(object obj, Library to, object dtype, object device):
         from arrayhub.libraries.jax import cast_array
 
         return cast_array(obj, requested_dtype(dtype))
-    if isinstance(obj, (Tree, SparseParts)):
+    if isinstance(obj, Tree):
         return obj._change(dtype, device)
     if is_sparse(obj):
         sparse = hooks.sparse.import_or_none(obj, None)
