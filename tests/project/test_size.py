@@ -17,7 +17,7 @@ LINES = {
     "arrayhub/adapters": 6490,
     "arrayhub/array": 2535,
     "arrayhub/capi": 1500,
-    "arrayhub/convert": 4710,
+    "arrayhub/convert": 4711,
     "arrayhub/include": 1900,
     "arrayhub/inspection": 3110,
     "arrayhub/libraries": 4480,
