@@ -405,10 +405,11 @@ def _is_on_host(array: Any) -> bool:
 
 
 def _type_of_copy(array: Any) -> Any:
-    """Return an array with the element type of a copy of `array`, which is in native byte order."""
-    if array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative:
+    """Return an array with the element type and the dimensions of a copy of `array`, which is native and compact."""
+    if not find_obstacle(getattr, array, "strides") and (array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative):
         return array
-    return _empty(array.dtype.newbyteorder("="))
+    made = _without_elements(array.dtype.newbyteorder("="), array.ndim)
+    return array if made is None else made
 
 
 def _empty(dtype: Any) -> Any:

@@ -426,3 +426,29 @@ def test_times_that_xarray_refuses_have_no_call():
         with pytest.raises(ah.Refusal) as raised:
             ah.convert(np.array(["NaT"], dtype), "xarray")
         assert raised.value.call == ""
+
+
+# Objects for which an error named a call that fails, or no call where one works: the call for each library.
+REFUSED = {
+    "field of packed records": (
+        lambda: np.zeros(3, [("a", "f4"), ("b", "i2")])["a"],
+        dict.fromkeys(("torch", "jax", "arrow", "polars"), "arrayhub.as_{to}(x, copy=True)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_objects_have_this_call(name):
+    make, calls = REFUSED[name]
+    for to, call in calls.items():
+        pytest.importorskip("pyarrow" if to == "arrow" else to)
+        x = make()
+        refusal, call = refusal_of(functools.partial(ah.convert, to=to), x), call.format(to=to)
+        assert refusal.call == ah.explain(x, to).call == call, to
+        assert not call or called(call, x) is not None, to
+
+
+def test_adapt_proposes_copies_of_a_field_of_packed_records():
+    pytest.importorskip("torch")
+    with pytest.raises(BufferError, match="copy=None"):
+        ah.adapt("torch", copy=False)(lambda x: x)(np.zeros(3, [("a", "f4"), ("b", "i2")])["a"])
