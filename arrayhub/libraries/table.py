@@ -113,7 +113,7 @@ def _call_on_awkward(obj: Any) -> Any:
 
 
 def _call_on_dict(obj: Any) -> str:
-    columns = [value for value in obj.values() if hasattr(type(value), "__len__")]
+    columns = [value for value in obj.values() if hasattr(type(value), "__len__") and getattr(value, "ndim", 1) != 0]
     if any(type(key) is not str for key in obj):
         return ""
     lengths = {None if isinstance(value, (str, bytes, dict)) else len(value) for value in columns}

@@ -146,7 +146,7 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
     by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
     # Values are built whatever the arguments are, and `advise` does not run queries, so that the same call fails again.
-    is_same = (issubclass(type(obj), VALUES) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
+    is_same = (issubclass(type(obj), (*VALUES, dict)) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
     if found.verdict == CANNOT or not (by_library or is_same or isinstance(refusal, RangeRefusal)):
         refusal.call = found.call
     elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
@@ -191,6 +191,10 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), call)
     if array is None and consumer == "pandas" and is_matrix_of_objects(obj):  # `as_pandas` imports its columns
         return _advise({str(k): obj[:, k] for k in range(obj.shape[1])}, consumer, None)
+    copied = attempt(_copy_columns, obj)[0] if array is None and issubclass(type(obj), dict) else None
+    if copied is not None:
+        call = _replace_x(_advise(copied, consumer, None).call, "arrayhub.asnested(x, copy=True)")
+        return Verdict(consumer, CANNOT, source.reason, call)
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
@@ -296,7 +300,7 @@ def _copy_first(obj: Any) -> Any:
     """Return a copy of the first elements of an object that `asnested` copies. Elements of ndarrays are not read."""
     cls = type(obj)
     if issubclass(cls, dict):
-        return asnested({name: column[:LOOKED_AT] for name, column in obj.items()})
+        return asnested({name: _first_of_column(column) for name, column in obj.items()})
     if issubclass(cls, np.ndarray):
         if wrappers.refuses_protocols(cls) or attempt(refuse_unit, obj)[1]:  # such as a Quantity
             return None
@@ -313,6 +317,27 @@ def _copy_first(obj: Any) -> Any:
 def _first_of(obj: Any) -> Any:
     """Return the first elements or rows of an object."""
     return getattr(obj, "iloc", obj)[:LOOKED_AT]
+
+
+def _first_of_column(column: Any) -> Any:
+    """Return the first elements of a column of a dict, or the column itself if it has several chunks."""
+    cls = type(column)
+    if issubclass(cls, (list, tuple, range)) or is_pandas(column) or is_awkward(column) or hasattr(cls, "__dlpack__"):
+        return _first_of(column)
+    node = asnested(column, copy=VIEW)  # a slice of other objects, such as arrays in files, may be an ndarray
+    return node if len(node.chunks) > 1 else node[:LOOKED_AT]
+
+
+def _first_values(record: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a dict that stands for one record, with the first elements of its sequences."""
+    sequences = (list, tuple, str, bytes, np.ndarray)
+    return {name: value[:LOOKED_AT] if type(value) in sequences else value for name, value in record.items()}
+
+
+def _copy_columns(columns: dict[Any, Any]) -> Any:
+    """Return a copy of the first elements of a dict of columns that `asnested` only imports as a copy."""
+    first = {name: _first_of_column(column)[:LOOKED_AT] for name, column in columns.items()}
+    return asnested(first, copy=None)
 
 
 def _as_nested(obj: Any, source: Source) -> Source:
@@ -521,7 +546,7 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
         kind_of(column.leaf).fields or (column.array is not None and column.array.dtype.kind in "mM")
     ):  # lists of records and of times, and dicts, which only asnested imports
         imported, other = "arrayhub.asnested(x)", node
-        if issubclass(type(obj), dict):  # NumPy makes a matrix of records of Arrow
+        if issubclass(type(obj), dict) and not _obstacle(node, "arrow"):  # NumPy makes a matrix of records of Arrow
             copied = _obstacle(node, "arrow", False) and "copy=True"
             imported, other = call_of("arrow", "x", copied), None
         call = _of_node(other, Source(node), consumer).call
@@ -815,6 +840,8 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     refused = form_of(source.refusal) if source.refusal is not None else None
     call = refused.call if isinstance(refused, Refusal) else ""
     own = "" if objects_of(obj) is not None else wrappers.expression(obj)
+    if issubclass(type(obj), dict):  # whose refusal names a call for one of the columns
+        own = call = own if own == "arrayhub.asnested([x])" and not find_obstacle(asnested, [_first_values(obj)]) else ""
     call = "" if call == "arrayhub.asnested(x)" and not own else call  # `asnested` failed, too
     if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
         own = call = "x.todense()"

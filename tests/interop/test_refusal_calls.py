@@ -448,6 +448,51 @@ def test_refused_objects_have_this_call(name):
         assert not call or called(call, x) is not None, to
 
 
+class Stored:
+    """Array of a library such as zarr or h5py: no protocol exports it, and its slices are ndarrays."""
+
+    shape, dtype, ndim = (2,), np.dtype(float), 1
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, key):
+        return np.ones(2)[key]
+
+
+# Columns of a dict, and whether a call exports the dict.
+COLUMNS = {
+    "several types": (lambda: [1, "x"], False),
+    "integers beyond 64 bits": (lambda: [2**64], False),
+    "objects": (lambda: np.array([object(), 1], object), False),
+    "set": (lambda: {1, 2}, False),
+    "generator": (lambda: (k for k in range(2)), False),
+    "array in a file": (Stored, False),
+    "number of no dimension": (lambda: np.array(1.0), False),
+    "number": (lambda: 1, True),
+    "complex": (lambda: [1j], True),
+    "reversed": (lambda: np.arange(3)[::-1], True),
+    "torch, gradient": (lambda: sys.modules["torch"].ones(2, requires_grad=True), False),
+    "torch, without memory": (lambda: sys.modules["torch"].ones(2, device="meta"), False),
+    "torch, conjugate": (lambda: sys.modules["torch"].tensor([1j]).conj(), True),
+    "torch, negative": (lambda: sys.modules["torch"].tensor([1j]).conj().imag, True),
+    "torch, bfloat16": (lambda: sys.modules["torch"].ones(2, dtype=sys.modules["torch"].bfloat16), True),
+    "pyarrow, chunks": (lambda: sys.modules["pyarrow"].chunked_array([range(1500), range(1500)]), True),
+    "dask": (lambda: sys.modules["dask.array"].ones(2), False),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_refused_columns_of_a_dict_have_a_call_that_works_or_none(name):
+    make, works = COLUMNS[name]
+    pytest.importorskip("dask.array" if name == "dask" else name.partition(",")[0] if "," in name else "numpy")
+    for to in ("polars", "arrow", "pandas", "awkward", "numpy", "torch", "xarray"):
+        pytest.importorskip("pyarrow" if to == "arrow" else to)
+        assert faults_of(lambda: {"a": make()}, [to]) == []
+        refusal = refusal_of(functools.partial(ah.convert, to=to), {"a": make()})
+        assert refusal is None or bool(refusal.call) == works, (to, refusal)
+
+
 def test_adapt_proposes_copies_of_a_field_of_packed_records():
     pytest.importorskip("torch")
     with pytest.raises(BufferError, match="copy=None"):
