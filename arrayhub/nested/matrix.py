@@ -76,7 +76,8 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str, dtype: Any = 
         why = why_lost(values, common)
         if why:
             refusal = _error_of_column(RangeRefusal("", why), call, name)
-            refusal.call = "" if common.kind in "mM" else f"arrayhub.asarray(x, dtype='{common}')"
+            is_complete = common.kind not in "mM" and call != "missing"  # whether `dtype` is all that is missing
+            refusal.call = f"arrayhub.asarray(x, dtype='{common}')" if is_complete else ""
             raise refusal
         made[:, k] = values
     return asarray(made)

@@ -497,3 +497,25 @@ def test_adapt_proposes_copies_of_a_field_of_packed_records():
     pytest.importorskip("torch")
     with pytest.raises(BufferError, match="copy=None"):
         ah.adapt("torch", copy=False)(lambda x: x)(np.zeros(3, [("a", "f4"), ("b", "i2")])["a"])
+
+
+@pytest.mark.parametrize("to", ["arrow", "polars", "pandas", "awkward"])
+def test_calls_of_refused_devices_work(to, sycl):
+    pytest.importorskip("pyarrow" if to == "arrow" else to)
+    for x in (np.ones(2), [1, 2], ah.asnested([[1], [2, 3]])):
+        with pytest.raises(ah.Refusal) as raised:
+            ah.convert(x, to, device="oneapi:0")
+        assert raised.value.call == ah.explain(x, to).call == f"arrayhub.as_{to}(x)"
+
+
+def test_integers_that_a_table_rounds_have_no_call_with_missing():
+    pl = pytest.importorskip("polars")
+    x = pl.DataFrame({"a": [2**53 + 1, None], "b": [1.5, 2]})
+    for missing in (0, "mask", "nan"):
+        with pytest.raises(OverflowError) as raised:
+            ah.as_numpy(x, missing=missing)
+        assert raised.value.call == ""
+    for column, missing in ((x["a"], "nan"), (pl.Series([1, None], dtype=pl.Float32), 1e300)):
+        with pytest.raises(OverflowError) as raised:
+            ah.as_numpy(column, missing=missing)
+        assert called(raised.value.call, column) is not None
