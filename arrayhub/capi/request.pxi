@@ -495,12 +495,19 @@ cdef str order_of(const PyUSMArrayRequest* r):
     return "F" if r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS else "C"
 
 
+cdef bint fits_range(Descriptor a, object wanted) except -1:
+    """Return whether a dtype of `cast_targets` represents all numbers. Memory that the host cannot read is not checked."""
+    from arrayhub.array.casting import out_of_range
+
+    return not host_readable(a) or out_of_range(functions.as_numpy(a), wanted) is None
+
+
 cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
     """Return the call that makes an array of `x` that meets a request, or "" if no conversion of the elements does."""
     cdef bint is_cast = r.ndtypes and not accepts_type(a, r)
     if a.flags_ & PACKED or shape_misfit(a, r) != FITS or r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS and a.nd_ > 1:
         return ""
-    targets = cast_targets(a, r) if is_cast else []
+    targets = [wanted for wanted in cast_targets(a, r) if fits_range(a, wanted)] if is_cast else []
     if is_cast and (r.flags & WRITEABLE or not targets):      # writes to another type would be lost
         return ""
     device = "" if memory_kinds_of(a) & where_of(r) else target_device(r)

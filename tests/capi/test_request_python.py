@@ -79,6 +79,23 @@ def test_call_of_a_refusal_meets_the_request(text, order):
     assert called >= 3
 
 
+def test_call_is_named_only_for_numbers_in_the_range_of_a_type():
+    for text, numbers, dtype in (
+        ("n * int8", [300], ""),
+        ("n * int8", [30], "int8"),
+        ("n * {int8, int16}", [300], "int16"),
+        ("n * float32", [1e300], ""),
+        ("n * uint8", [-1], ""),
+    ):
+        for x in (numbers, np.array(numbers), np.array(numbers).astype(np.array(numbers).dtype.newbyteorder())):
+            with pytest.raises(ah.Refusal) as raised:
+                Request(text).asarray(x)
+            call = raised.value.call
+            assert call.startswith(f"arrayhub.asarray(x, dtype='{dtype}')" if dtype else "") and bool(call) == bool(dtype)
+            if call:
+                assert eval(call, {"arrayhub": ah, "x": x}).tolist() == numbers
+
+
 def test_element_type_must_be_in_the_set():
     request = Request("{float32, complex[float64], bfloat16}")
     assert request.matches(np.zeros(2, "f4")) and request.matches(np.zeros(2, "c16"))
