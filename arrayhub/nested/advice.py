@@ -45,7 +45,7 @@ from arrayhub.convert.names import sparse_library
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
 from arrayhub.inspection.unread import import_unread
-from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, sample_rows
+from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values, sample_rows
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.jax import NARROWED, has_x64
@@ -210,6 +210,10 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         return _of_sparse(obj, array, consumer)
     if consumer in NESTING:
         source = _as_nested(obj, source) if isinstance(array, USMArray) else source
+        values = first_values(obj) if source.copied and issubclass(type(obj), (list, tuple)) else []
+        obstacle = find_obstacle(asnested, values)  # such as integers that only floats represent
+        if obstacle:
+            return Verdict(consumer, CANNOT, obstacle)
         return _of_nested_consumer(obj, source, consumer)
     if consumer not in _ROWS:
         return _of_named(obj, source, consumer)

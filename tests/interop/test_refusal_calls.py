@@ -434,6 +434,11 @@ REFUSED = {
         lambda: np.zeros(3, [("a", "f4"), ("b", "i2")])["a"],
         dict.fromkeys(("torch", "jax", "arrow", "polars"), "arrayhub.as_{to}(x, copy=True)"),
     ),
+    "integers of two signs beyond 63 bits": (
+        lambda: [2**63, -1],
+        dict.fromkeys(("arrow", "polars", "pandas", "awkward"), ""),
+    ),
+    "number and array of no dimension": (lambda: [np.array(1.0), 2], dict.fromkeys(("arrow", "polars"), "")),
 }
 
 
