@@ -211,7 +211,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     if consumer in NESTING:
         source = _as_nested(obj, source) if isinstance(array, USMArray) else source
         values = first_values(obj) if source.copied and issubclass(type(obj), (list, tuple)) else []
-        obstacle = find_obstacle(asnested, values)  # such as integers that only floats represent
+        obstacle = values and find_obstacle(asnested, values)  # such as integers that only floats represent
         if obstacle:
             return Verdict(consumer, CANNOT, obstacle)
         return _of_nested_consumer(obj, source, consumer)
@@ -870,6 +870,8 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         call = "" if is_sparse else _call_on("x.to_numpy()", _without_elements(subtype, 1), consumer)
     elif "collect()" in instead:
         call = call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
+    elif instead == "arrayhub.asarray(x, copy=None)":  # an object without memory, such as an image of bits
+        call = "" if is_sparse else _call_on_copied(obj, consumer)
     elif instead.startswith("arrayhub.") and not (instead.startswith("arrayhub.asnested(") and consumer in NESTING):
         call = instead
     elif not call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
@@ -880,10 +882,23 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     return Verdict(consumer, CANNOT, why, call)
 
 
+def _call_on_copied(obj: Any, consumer: str) -> str:
+    """Return the call that exports an object that `asarray` only imports as a copy."""
+    like = attempt(_array_like, obj)[0]
+    way = _ROWS[consumer].device_type if consumer in _ROWS and not _ROWS[consumer].reads_host else ""
+    way = f"device='{way}:0'" if way else "copy=None"
+    if like is None or consumer not in (*_ROWS, *NESTING):
+        return call_of(consumer, "x", way)
+    return _call_on_numbers(consumer, "x", like, way=way)
+
+
 def _array_like(obj: Any) -> Any:
     """Return an array without elements, with the element type and dimensions of an object that `asarray` rejects."""
     dtypes = getattr(obj, "dtypes", None)  # of an xarray.Dataset
-    dtype = np.result_type(*dtypes.values()) if isinstance(dtypes, Mapping) else obj.dtype
+    if isinstance(dtypes, Mapping):
+        dtype = np.result_type(*dtypes.values())
+    else:
+        dtype = obj.type if root_of(type(obj)) == "pyarrow" else obj.dtype
     if root_of(type(obj)) == "polars":  # the call casts a type that only polars defines to float
         return asarray(np.broadcast_to(0.0, (0,)))  # read-only, as the memory of polars
     return _without_elements(dtype, getattr(obj, "ndim", 1))

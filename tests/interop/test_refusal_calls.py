@@ -439,6 +439,18 @@ REFUSED = {
         dict.fromkeys(("arrow", "polars", "pandas", "awkward"), ""),
     ),
     "number and array of no dimension": (lambda: [np.array(1.0), 2], dict.fromkeys(("arrow", "polars"), "")),
+    "sparse matrix of pyarrow": (
+        lambda: pytest.importorskip("pyarrow").SparseCSRMatrix.from_dense_numpy(np.eye(2, dtype="f4")),
+        {"numpy": "arrayhub.as_numpy(x.to_tensor())", "jax": "arrayhub.as_jax(x.to_tensor(), copy=True)", "scipy": ""},
+    ),
+    "image of bits": (
+        lambda: pytest.importorskip("PIL.Image").new("1", (3, 2)),
+        {**dict.fromkeys(("numpy", "torch", "jax", "arrow"), "arrayhub.as_{to}(x, copy=None)"), "scipy": ""},
+    ),
+    "image of bits for dpnp": (
+        lambda: pytest.importorskip("PIL.Image").new("1", (3, 2)),
+        {"dpnp": "arrayhub.as_dpnp(x, device='oneapi:0')"},
+    ),
 }
 
 
@@ -496,6 +508,15 @@ def test_refused_columns_of_a_dict_have_a_call_that_works_or_none(name):
         assert faults_of(lambda: {"a": make()}, [to]) == []
         refusal = refusal_of(functools.partial(ah.convert, to=to), {"a": make()})
         assert refusal is None or bool(refusal.call) == works, (to, refusal)
+
+
+def test_float64_for_jax_is_cast():
+    jax, pa = map(pytest.importorskip, ("jax", "pyarrow"))
+    if jax.config.jax_enable_x64:
+        pytest.skip("jax has 64 bits")
+    x = pa.SparseCSRMatrix.from_dense_numpy(np.eye(2))
+    assert refusal_of(ah.as_jax, x).call == ah.explain(x, "jax").call == "arrayhub.as_jax(x.to_tensor(), dtype='float32')"
+    assert called("arrayhub.as_jax(x.to_tensor(), dtype='float32')", x).shape == (2, 2)
 
 
 def test_adapt_proposes_copies_of_a_field_of_packed_records():
