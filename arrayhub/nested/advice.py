@@ -13,6 +13,7 @@ rows, fields or codes, or of the object after a cast by pyarrow. Where a convers
 rows of equal lengths, the call works for all values.
 """
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -67,6 +68,7 @@ from arrayhub.sparse.export import SparseKind, check_kind, sparse_kind_of, why_c
 from arrayhub.sparse.libraries import RULES, sparse_or_none
 
 _ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
+_MAX_DENSE = 2**40  # size in bytes of dense copies that no call proposes
 _MODULES = {"arrow": "pyarrow", "pydata_sparse": "sparse"}  # libraries whose name in `convert` is not their module's
 
 
@@ -793,7 +795,9 @@ def _call_on_sparse(x: SparseArray, kind: SparseKind, consumer: str, own: str) -
 
 
 def _call_on_dense(x: SparseArray, consumer: str, own: str) -> str:
-    """Return the call that exports a dense copy of a sparse array."""
+    """Return the call that exports a dense copy of a sparse array, or "" if the copy would exceed `_MAX_DENSE`."""
+    if math.prod(x.shape) * x.dtype.itemsize > _MAX_DENSE:
+        return ""
     dense = f"{own}.to_dense()"
     if consumer in RULES and consumer not in _ROWS:  # a library that has only sparse arrays
         return dense

@@ -173,6 +173,7 @@ def export(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = Fa
 # ------------------------------------------------------------------------- conversion of what a library does not accept
 
 _COUNTS = "the batches have different numbers of stored values"
+_MAX_INT32 = 2**31 - 1
 
 
 def conform(x: Any, library: str, copy: Copy) -> Any:
@@ -217,7 +218,7 @@ def _find_obstacle(x: Any, rules: SparseLibrary, library: str) -> tuple[str, Cal
     if x.format in rules.canonical and not x._state & TRUSTED and x._is_on_host() and not is_canonical(x):
         reason = "the indices are unsorted or repeated, and the library would compute wrong results"
         return reason, _convert_to_canonical
-    accepted = _list_index_types(x, rules, library)
+    accepted = _list_index_types(x.format, rules, library)
     if not any(all(array.dtype == dtype for array in x.structure) for dtype in accepted):
         names = " and ".join(sorted({array.dtype.name for array in x.structure}))
         return f"indices of {names} are not supported; accepted: {' or '.join(map(str, accepted))}", _convert_types
@@ -253,19 +254,23 @@ class SparseKind(NamedTuple):
     dense_ndim: int
     dtype: Any
     is_uneven: bool  # whether the batches have different numbers of stored values
+    is_wide: bool  # whether the indices are of int64, and a dimension is too long for indices of int32
 
 
 def sparse_kind_of(x: Any) -> SparseKind:
     """Return the properties of a sparse array. Pointers in host memory show whether batches are uneven."""
     padded = x._state & PADDED and x.batch_ndim and x.format != "coo" and x._is_on_host()
     uneven = bool(padded) and np.unique(as_numpy(x.indptr)[..., -1]).size > 1
-    return SparseKind(x.format, x.shape, x.batch_ndim, x.dense_ndim, x.dtype, uneven)
+    wide = max(x.shape, default=0) > _MAX_INT32 and any(array.dtype.itemsize == 8 for array in x.structure)
+    return SparseKind(x.format, x.shape, x.batch_ndim, x.dense_ndim, x.dtype, uneven, wide)
 
 
 def check_kind(kind: SparseKind, library: str) -> None:
     """Raise Refusal if a library does not support arrays of a kind, even as copies."""
     rules, accepted = RULES[library], ""
     values = rules.values.get(kind.format, "")
+    if kind.is_wide and kind.format in rules.formats:
+        _index_type(kind.format, kind.shape, 0, rules, library)
     if kind.format not in rules.formats:
         reason, accepted = f"{kind.format} is not supported", ", ".join(rules.formats)
     elif kind.batch_ndim and kind.format not in rules.batches:
@@ -287,11 +292,22 @@ def check_kind(kind: SparseKind, library: str) -> None:
     raise Refusal(library, reason, accepted)
 
 
-def _list_index_types(x: Any, rules: SparseLibrary, library: str) -> tuple[np.dtype[Any], ...]:
-    accepted = rules.formats[x.format]
+def _list_index_types(format: str, rules: SparseLibrary, library: str) -> tuple[np.dtype[Any], ...]:
+    accepted = rules.formats[format]
     if library == "jax" and not has_x64():  # jax would silently narrow int64
         accepted = tuple(dtype for dtype in accepted if dtype.itemsize < 8)
     return accepted
+
+
+def _index_type(
+    format: str, shape: tuple[int, ...], stored: int, rules: SparseLibrary, library: str
+) -> np.dtype[Any]:
+    """Return the first type of indices that a library accepts and that represents a shape and a number of values."""
+    accepted, most = _list_index_types(format, rules, library), max((*shape, stored))
+    dtype = next((dtype for dtype in accepted if most <= np.iinfo(dtype).max), None)
+    if dtype is None:
+        raise Refusal(library, f"shape {shape} needs indices of int64", ", ".join(map(str, accepted)))
+    return dtype
 
 
 # Conversions of an array for a library, which `_find_obstacle` selects.
@@ -307,10 +323,7 @@ def _convert_to_canonical(x: Any, rules: SparseLibrary, library: str) -> Any:
 
 def _convert_types(x: Any, rules: SparseLibrary, library: str) -> Any:
     """Convert indices and values to types that the library accepts, and join the coordinates if it requires that."""
-    accepted, most = _list_index_types(x, rules, library), max((*x.shape, x.data.shape[x.batch_ndim]))
-    dtype = next((dtype for dtype in accepted if most <= np.iinfo(dtype).max), None)
-    if dtype is None:
-        raise Refusal(library, f"shape {x.shape} needs indices of int64; accepted: {', '.join(map(str, accepted))}")
+    dtype = _index_type(x.format, x.shape, x.data.shape[x.batch_ndim], rules, library)
     data = x.data if x.dtype.isnative else asarray(x.data, dtype=x.dtype.newbyteorder("="))
     if x.format != "coo" or x._joined is not None or not rules.joined:
         return x._with_parts(data, tuple(asarray(array, dtype=dtype) for array in x.structure))

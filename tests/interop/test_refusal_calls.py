@@ -443,6 +443,10 @@ REFUSED = {
         lambda: pytest.importorskip("pyarrow").SparseCSRMatrix.from_dense_numpy(np.eye(2, dtype="f4")),
         {"numpy": "arrayhub.as_numpy(x.to_tensor())", "jax": "arrayhub.as_jax(x.to_tensor(), copy=True)", "scipy": ""},
     ),
+    "sparse matrix with too many columns": (
+        lambda: pytest.importorskip("scipy.sparse").coo_array(([1.0], ([0], [2**40])), shape=(2, 2**41)),
+        {**dict.fromkeys(("jax", "numpy", "arrow"), ""), "torch": "arrayhub.as_torch(x, copy=True)"},
+    ),
     "image of bits": (
         lambda: pytest.importorskip("PIL.Image").new("1", (3, 2)),
         {**dict.fromkeys(("numpy", "torch", "jax", "arrow"), "arrayhub.as_{to}(x, copy=None)"), "scipy": ""},
