@@ -58,22 +58,38 @@ _EXTENSIONS = ("FixedShapeTensorArray", "Bool8Array")
 
 
 def _as_instance(made: Any, library: str, cls: Any, copy: Copy) -> Any:
-    """Return an array of a library as an instance of `cls` on the same memory, or unchanged if this is not possible."""
-    if root_of(cls) == "polars" and cls.__name__ == "LazyFrame":
-        return (made.to_frame() if hasattr(made, "to_frame") else made).lazy()
+    """Return an array of a library as an instance of `cls`, or unchanged if this is not possible.
+
+    Raise Refusal if only a copy is an instance, and `copy` is False.
+    """
     if isinstance(made, np.ndarray) and issubclass(cls, np.ndarray):
         return made.view(cls)
     if library == "scipy" and cls.__name__[:3] in ("bsr", "coo", "csc", "csr"):
         kind = cls.__name__[:3]
-        return made if made.format != kind and copy is False else cls(made.asformat(kind))
+        if made.format == kind or copy is not False:
+            return cls(made.asformat(kind))
+        if made.ndim == 2:  # SciPy converts some arrays of other dimensions to coo only
+            raise Refusal("convert", f"the format is {made.format}", kind, _call_with_copy(f"scipy.sparse.{cls.__name__}"))
+        return made
     if library == "torch":
         torch = sys.modules["torch"]
         if cls is torch.nn.Parameter:
             return cls(made, requires_grad=made.is_floating_point() or made.is_complex())
         return made.as_subclass(cls) if issubclass(cls, torch.Tensor) else made
-    if library == "arrow" and type(made).__name__ == "ChunkedArray" and (made.num_chunks == 1 or copy is not False):
-        return made.chunk(0) if made.num_chunks == 1 else made.combine_chunks()
+    if library == "arrow" and type(made).__name__ == "ChunkedArray":
+        if made.num_chunks == 1:
+            return made.chunk(0)
+        if made.num_chunks == 0 or copy is not False:
+            return made.combine_chunks()
+        if isinstance(made.chunk(0), cls):
+            reason = f"the array has {made.num_chunks} chunks"
+            raise Refusal("convert", reason, "one chunk", _call_with_copy(f"pyarrow.{cls.__name__}"))
     return made
+
+
+def _call_with_copy(name: str) -> str:
+    """Return the call that converts a copy to a class. `name` is the name of the class with its module."""
+    return f"arrayhub.convert(x, {name}, copy=True)"
 
 
 @cache_by_type
@@ -229,7 +245,7 @@ def _columns_of(library: str, obj: Any, options: Options, name: str) -> list[Any
             get_exporter(library)(array[:0, 0], copy=True)  # raises the error for elements that no copy makes suitable
         reason = f"the columns of the array, whose shape is {array.shape}, are not contiguous"
         accepted = "contiguous columns, as in Fortran order"
-        raise Refusal(name.partition(".")[0], reason, accepted, f"arrayhub.convert(x, {name}, copy=True)")
+        raise Refusal(name.partition(".")[0], reason, accepted, _call_with_copy(name))
     with _refusals_of(obj, library):
         return [get_exporter(library)(array[:, k], copy=copy) for k in range(array.shape[1])]
 
@@ -244,14 +260,18 @@ def _has_strided_columns(obj: Any, options: Options) -> bool:
         return False
 
 
-def _make_polars_frame(obj: Any, options: Options) -> Any:
+def _make_polars_frame(obj: Any, options: Options, name: str = "DataFrame") -> Any:
     if _is_matrix(obj) or _has_strided_columns(obj, options):
-        columns = _columns_of("polars", obj, options, "polars.DataFrame")
+        columns = _columns_of("polars", obj, options, f"polars.{name}")
         frame = sys.modules["polars"].DataFrame
         columns = [column.to_struct() if isinstance(column, frame) else column for column in columns]  # records
         return frame([column.alias(f"column_{k}") for k, column in enumerate(columns)])
     made = _export("polars", obj, options)
     return made.to_frame() if isinstance(made, sys.modules["polars"].Series) else made
+
+
+def _make_lazy_frame(obj: Any, options: Options) -> Any:
+    return _make_polars_frame(obj, options, "LazyFrame").lazy()
 
 
 _make_polars_series = partial(_export, "polars")
@@ -291,10 +311,8 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
     if name == "Table":
         return pyarrow.Table.from_batches(batches)
     if len(batches) > 1:
-        raise BufferError(
-            f"pyarrow: a RecordBatch has one chunk, and the array has {len(batches)}; pass copy=True, which"
-            " concatenates them, or pyarrow.Table"
-        )
+        reason = f"a RecordBatch has one chunk, and the array has {len(batches)}"
+        raise Refusal("pyarrow", reason, "pyarrow.Table, or a copy", _call_with_copy("pyarrow.RecordBatch"))
     return batches[0]
 
 
@@ -345,6 +363,7 @@ _MAKERS: dict[tuple[str, str], Make] = {
     ("pandas", "Index"): _make_index,
     ("pandas", "Series"): _make_series,
     ("polars", "DataFrame"): _make_polars_frame,
+    ("polars", "LazyFrame"): _make_lazy_frame,
     ("polars", "Series"): _make_polars_series,
     ("pyarrow", "ChunkedArray"): _make_chunked,
     ("pyarrow", "RecordBatch"): partial(_make_arrow_table, "RecordBatch"),
@@ -355,7 +374,7 @@ _MAKERS: dict[tuple[str, str], Make] = {
     ("xarray", "Variable"): _make_variable,
 }
 BY_SHAPE = (_make_frame, _make_series, _make_polars_series)  # the library's function chooses the class by the shape
-_OF_TABLES = (_make_polars_frame, _MAKERS["pyarrow", "Table"], _MAKERS["pyarrow", "RecordBatch"])
+_OF_TABLES = (_make_polars_frame, _make_lazy_frame, _MAKERS["pyarrow", "Table"], _MAKERS["pyarrow", "RecordBatch"])
 
 
 def class_like(model: Any, has_columns: Callable[[], bool]) -> type | None:

@@ -427,6 +427,12 @@ def test_convert_gives_an_instance_of_the_class(cls):
         assert isinstance(made, cls)
 
 
+def test_lazy_frames_have_the_columns_of_frames():
+    for x in (np.ones((2, 3)), np.ones(2), {"a": [1]}, polars.Series("b", [1])):
+        made = ah.convert(x, polars.LazyFrame, copy=None)
+        assert made.collect().equals(ah.convert(x, polars.DataFrame, copy=None))
+
+
 NO_INSTANCE = [
     (pyarrow.Int64Array, np.arange(3.0)), (pandas.DatetimeIndex, np.arange(3.0)),
     (pandas.CategoricalIndex, np.arange(3.0)), (np.float64, np.arange(3.0)),

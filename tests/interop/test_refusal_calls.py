@@ -28,8 +28,8 @@ TARGETS = (*DENSE_TARGETS, "arrow", "polars", "pandas", "awkward", "xarray", "ar
 
 def called(call, x):
     """Return the result of a call that a refusal names for `x`."""
-    pyarrow = sys.modules.get("pyarrow")
-    return eval(call, {"arrayhub": ah, "x": x, "numpy": np, "pyarrow": pyarrow})
+    modules = {name: sys.modules.get(name) for name in ("numpy", "polars", "pyarrow", "scipy", "xarray")}
+    return eval(call, {"arrayhub": ah, "x": x, **modules})
 
 
 def refusal_of(function, x):
@@ -549,3 +549,33 @@ def test_integers_that_a_table_rounds_have_no_call_with_missing():
         with pytest.raises(OverflowError) as raised:
             ah.as_numpy(column, missing=missing)
         assert called(raised.value.call, column) is not None
+
+
+# Objects that only a copy converts to a class, and the class.
+CLASSES = {
+    "Array": lambda pa, pl, sp: (pa.chunked_array([[1], [2]]), pa.Array),
+    "Int64Array": lambda pa, pl, sp: (pa.chunked_array([[1], [2]]), pa.Int64Array),
+    "RecordBatch": lambda pa, pl, sp: (pa.concat_tables([pa.table({"a": [1]})] * 2), pa.RecordBatch),
+    "csr_array": lambda pa, pl, sp: (sp.coo_array(np.eye(2)), sp.csr_array),
+    "csc_matrix": lambda pa, pl, sp: (sp.csr_array(np.eye(2)), sp.csc_matrix),
+    "DataFrame": lambda pa, pl, sp: (np.ones((2, 3)), pl.DataFrame),
+    "LazyFrame": lambda pa, pl, sp: (np.ones((2, 3)), pl.LazyFrame),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_objects_that_a_copy_converts_to_a_class_have_this_call(name):
+    x, cls = CLASSES[name](*map(pytest.importorskip, ("pyarrow", "polars", "scipy.sparse")))
+    with pytest.raises(ah.Refusal) as raised:
+        ah.convert(x, cls)
+    call = raised.value.call
+    assert call.endswith(f".{name}, copy=True)") and isinstance(called(call, x), cls)
+
+
+def test_objects_that_no_copy_converts_to_a_class_raise_type_error():
+    pa, sp = map(pytest.importorskip, ("pyarrow", "scipy.sparse"))
+    for x, cls in ((pa.chunked_array([[1], [2]]), pa.StringArray), (sp.coo_array(np.ones((2, 2, 2))), sp.csr_array)):
+        for copy in (False, None):
+            with pytest.raises((TypeError, ValueError)):
+                ah.convert(x, cls, copy=copy)
+    assert ah.convert(pa.chunked_array([], pa.int64()), pa.Array).type == pa.int64()
