@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import Refusal, name_of_type, root_of
+from arrayhub._core.errors import Refusal, name_of_type, relabel, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree, kind_of
 from arrayhub.array.usm_array import USMArray
@@ -333,10 +333,25 @@ def _make_dataset(obj: Any, options: Options) -> Any:
         obj, copy = hooks.nested.replace_missing(obj, options["missing"], options["copy"], "xarray")
         options = {**options, "copy": copy, "missing": None}
     variables = {}
-    for name, field in _fields_of(obj, options).items():
-        data = as_numpy(field, copy=options["copy"])
+    fields = _fields_of(obj, options)
+    for name, field in fields.items():
+        try:
+            data = as_numpy(field, copy=options["copy"])
+        except (BufferError, OverflowError, TypeError, ValueError) as error:
+            refusal = relabel(error, f"xarray.Dataset: column {show(name)}")
+            if isinstance(refusal, Refusal):
+                refusal.call = _call_for_dataset(fields.values(), options)
+            raise refusal from error
         variables[name] = (("dim_0", *[f"{name}_dim_{k}" for k in range(1, data.ndim)]), data)
     return sys.modules["xarray"].Dataset(variables)
+
+
+def _call_for_dataset(fields: Iterable[Any], options: Options) -> str:
+    """Return the call that makes a Dataset of copies of all fields, or `asnested` if NumPy does not support a field."""
+    verdicts = {hooks.advice.advise(field, "numpy").verdict for field in fields}
+    if options["copy"] is False and verdicts.isdisjoint(("cannot", "not tried")):
+        return _call_with_copy("xarray.Dataset")
+    return "arrayhub.asnested(x)"
 
 
 def _fields_of(obj: Any, options: Options) -> dict[str, Any]:
