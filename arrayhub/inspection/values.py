@@ -11,6 +11,7 @@ from arrayhub.convert.functions import asarray, check_values
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
 SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
+_BLOCK = 100_000  # number of rows whose mask of missing values is in memory at once
 _SEQUENCES = (list, tuple, range)
 
 
@@ -52,6 +53,16 @@ def _sequence_of(sequence: Any) -> Any:
     return next(filter(partial(issubclass, type(sequence)), _SEQUENCES))
 
 
+def _find_missing_row(column: Any) -> int:
+    """Return the position of the first missing row of a pandas object, or -1. Masks are made of a block of rows."""
+    rows = getattr(column, "iloc", column)
+    for start in range(0, len(column), _BLOCK):
+        missing = np.asarray(rows[start : start + _BLOCK].isna())
+        if missing.any():
+            return start + int(missing.argmax())
+    return -1
+
+
 def sample_rows(obj: Any) -> Any:
     """Return the first rows of a pandas object, and its first row with a missing value, which decide about the call."""
     columns = [obj.iloc[:, k] for k in range(min(obj.shape[1], LOOKED_AT))] if obj.ndim == 2 else [obj]
@@ -59,8 +70,8 @@ def sample_rows(obj: Any) -> Any:
     for column in columns:
         # NumPy's NaN and objects are values here.
         if not isinstance(column.dtype, np.dtype) or column.dtype.kind in "mM":
-            missing = np.asarray(column.isna())
-            rows += [int(missing.argmax())] if missing.any() and missing.argmax() >= SAMPLED else []
+            missing = _find_missing_row(column)
+            rows += [missing] if missing >= SAMPLED else []
     if len(rows) == SAMPLED:
         return getattr(obj, "iloc", obj)[:SAMPLED]
     chosen = obj.iloc[rows] if hasattr(obj, "iloc") else obj[rows]

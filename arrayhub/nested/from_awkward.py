@@ -27,6 +27,7 @@ from arrayhub.nested.opaque import make_null, make_rows
 
 # Metadata of Arrow's schema for the characters of awkward that are not part of a string: one pair of lengths and bytes.
 CHARACTERS = {name: struct.pack("=ii13si4s", 1, 13, b"awkward.array", 4, name.encode()) for name in ("char", "byte")}
+_LOOKED_AT = 1000  # number of elements of an index that usually show whether it is consecutive
 _NULLABLE = 2  # ARROW_FLAG_NULLABLE
 
 _is_array = derived_from("awkward", "Array")
@@ -132,13 +133,18 @@ def _option(layout: Any, copy: bool | None) -> Any:
     index = layout.index.data
     if type(layout.content).__name__ == "EmptyArray":
         return make_null(len(layout))
-    valid = index >= 0
-    if valid.all() and len(index) and (np.diff(index) == 1).all():
+    if len(index) and _is_consecutive(index[:_LOOKED_AT]) and _is_consecutive(index):
         return part(_walk(layout.content, copy), int(index[0]), int(index[-1]) + 1)
     forbidden(copy, "asnested", "an awkward index requires a copy of the elements in the order of the index")
+    valid = index >= 0
     content = layout.content if len(layout.content) else _filler(layout.content)
     filled = sys.modules["awkward"].contents.IndexedArray(type(layout.index)(np.where(valid, index, 0)), content)
     return _with_bits(_walk(filled.project(), None), len(layout), None if valid.all() else bitmap_of(valid))
+
+
+def _is_consecutive(index: Any) -> bool:
+    """Return whether a nonempty index consists of consecutive numbers from 0 or more."""
+    return bool(index[0] >= 0 and int(index[-1]) - int(index[0]) == len(index) - 1 and (index[1:] > index[:-1]).all())
 
 
 def _filler(content: Any) -> Any:
