@@ -496,7 +496,7 @@ cdef str order_of(const PyUSMArrayRequest* r):
 
 
 cdef bint fits_range(Descriptor a, object wanted) except -1:
-    """Return whether a dtype of `cast_targets` represents all numbers. Memory that the host cannot read is not checked."""
+    """Return whether a dtype of `cast_targets` represents all numbers. Do not check memory that the host cannot read."""
     from arrayhub.array.casting import out_of_range
 
     return not host_readable(a) or out_of_range(functions.as_numpy(a), wanted) is None

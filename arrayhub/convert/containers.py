@@ -69,7 +69,8 @@ def _as_instance(made: Any, library: str, cls: Any, copy: Copy) -> Any:
         if made.format == kind or copy is not False:
             return cls(made.asformat(kind))
         if made.ndim == 2:  # SciPy converts some arrays of other dimensions to coo only
-            raise Refusal("convert", f"the format is {made.format}", kind, _call_with_copy(f"scipy.sparse.{cls.__name__}"))
+            call = _call_with_copy(f"scipy.sparse.{cls.__name__}")
+            raise Refusal("convert", f"the format is {made.format}", kind, call)
         return made
     if library == "torch":
         torch = sys.modules["torch"]

@@ -858,7 +858,8 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     call = refused.call if isinstance(refused, Refusal) else ""
     own = "" if objects_of(obj) is not None else wrappers.expression(obj)
     if issubclass(type(obj), dict):  # whose refusal names a call for one of the columns
-        own = call = own if own == "arrayhub.asnested([x])" and not find_obstacle(asnested, [_first_values(obj)]) else ""
+        is_record = own == "arrayhub.asnested([x])" and not find_obstacle(asnested, [_first_values(obj)])
+        own = call = own if is_record else ""
     call = "" if call == "arrayhub.asnested(x)" and not own else call  # `asnested` failed, too
     if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
         own = call = "x.todense()"

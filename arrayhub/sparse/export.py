@@ -299,9 +299,7 @@ def _list_index_types(format: str, rules: SparseLibrary, library: str) -> tuple[
     return accepted
 
 
-def _index_type(
-    format: str, shape: tuple[int, ...], stored: int, rules: SparseLibrary, library: str
-) -> np.dtype[Any]:
+def _index_type(format: str, shape: tuple[int, ...], stored: int, rules: SparseLibrary, library: str) -> np.dtype[Any]:
     """Return the first type of indices that a library accepts and that represents a shape and a number of values."""
     accepted, most = _list_index_types(format, rules, library), max((*shape, stored))
     dtype = next((dtype for dtype in accepted if most <= np.iinfo(dtype).max), None)

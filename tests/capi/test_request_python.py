@@ -91,7 +91,7 @@ def test_call_is_named_only_for_numbers_in_the_range_of_a_type():
             with pytest.raises(ah.Refusal) as raised:
                 Request(text).asarray(x)
             call = raised.value.call
-            assert call.startswith(f"arrayhub.asarray(x, dtype='{dtype}')" if dtype else "") and bool(call) == bool(dtype)
+            assert call.startswith(f"arrayhub.asarray(x, dtype='{dtype}')") if dtype else call == ""
             if call:
                 assert eval(call, {"arrayhub": ah, "x": x}).tolist() == numbers
 
