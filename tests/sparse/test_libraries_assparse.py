@@ -217,7 +217,7 @@ def test_convert_accepts_types_and_modules_of_sparse_libraries():
         assert ah.convert(given, to).format == "csr"
     for cls in (scipy.sparse.csr_array, scipy.sparse.csr_matrix):
         assert isinstance(ah.convert(given, cls), cls)
-    with pytest.raises(TypeError, match="csr_array of this library"):
+    with pytest.raises(ah.Refusal, match="the format is csr; accepted: coo"):
         ah.convert(given, scipy.sparse.coo_array)
     assert isinstance(ah.convert(given, scipy.sparse.coo_array, copy=None), scipy.sparse.coo_array)
     assert ah.convert(given, torch.sparse).layout is torch.sparse_csr
