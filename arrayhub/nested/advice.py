@@ -202,7 +202,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), call)
     if array is None and consumer == "pandas" and is_matrix_of_objects(obj):  # `as_pandas` imports its columns
         return _advise({str(k): obj[:, k] for k in range(obj.shape[1])}, consumer, None)
-    copied = attempt(_copy_columns, obj)[0] if array is None and issubclass(type(obj), dict) else None
+    copied = attempt(_copy_columns, obj)[0] if array is None and _is_dict_of_columns(obj) else None
     if copied is not None:
         call = _replace_x(_advise(copied, consumer, None).call, "arrayhub.asnested(x, copy=True)")
         return Verdict(consumer, CANNOT, source.reason, call)
@@ -332,6 +332,10 @@ def _copy_first(obj: Any) -> Any:
 def _first_of(obj: Any) -> Any:
     """Return the first elements or rows of an object."""
     return getattr(obj, "iloc", obj)[:LOOKED_AT]
+
+
+def _is_dict_of_columns(obj: Any) -> bool:
+    return issubclass(type(obj), dict) and sparse_library(obj) is None  # SciPy's dok_array is a dict
 
 
 def _first_of_column(column: Any) -> Any:
@@ -857,7 +861,7 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     refused = form_of(source.refusal) if source.refusal is not None else None
     call = refused.call if isinstance(refused, Refusal) else ""
     own = "" if objects_of(obj) is not None else wrappers.expression(obj)
-    if issubclass(type(obj), dict):  # whose refusal names a call for one of the columns
+    if _is_dict_of_columns(obj):  # whose refusal names a call for one of the columns
         is_record = own == "arrayhub.asnested([x])" and not find_obstacle(asnested, [_first_values(obj)])
         own = call = own if is_record else ""
     call = "" if call == "arrayhub.asnested(x)" and not own else call  # `asnested` failed, too
