@@ -27,7 +27,8 @@ cdef extern from *:
 
     /* GCC vectorizes loops of unknown length only from -O3 on, clang from -O2 on. */
     #if defined(__GNUC__) && !defined(__clang__)
-    #define ARRAYHUB_VECTORIZED __attribute__((optimize("O3")))
+    /* A loop that crosses a cache line takes up to 1.7 times as long. */
+    #define ARRAYHUB_VECTORIZED __attribute__((optimize("O3", "align-loops=32")))
     #else
     #define ARRAYHUB_VECTORIZED
     #endif
