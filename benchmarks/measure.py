@@ -50,6 +50,7 @@ class Timed:
 
 def calls_in(run, seconds, least=64):
     """Return the number of calls of `run` that take about `seconds`. The first attempt makes `least` calls."""
+    run(least)  # the first calls import modules and fill caches
     n = least
     while (elapsed := run(n)) < seconds / 4:
         n = int(n * min(10, 1 + seconds / max(elapsed, 1e-9)))

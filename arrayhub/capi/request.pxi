@@ -30,7 +30,6 @@ from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.convert.functions cimport import_array, import_copied
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.libraries.numpy cimport is_value
 from arrayhub.runtimes cimport cuda, sycl
 
 import numpy
@@ -263,7 +262,7 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
     if r.flags & WRITEABLE:
         reason = "can only be imported as a copy, so writes would be lost"
         raise refuse(TypeRefusal, obj, reason, "an array whose memory can be viewed, such as x = numpy.asarray(x)")
-    if is_value(obj) and not r.may & <int> USM_ARRAY_MAY_BUILD:
+    if numpy_library.is_value(obj) and not r.may & <int> USM_ARRAY_MAY_BUILD:
         raise refuse(TypeRefusal, obj, "is not an array", "an array", call_to_fit(a, r))
     return 0
 
@@ -338,7 +337,7 @@ cdef list accepted_dtypes(const PyUSMArrayRequest* r):
 
 cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
     """Return whether the array was built here from Python numbers, which do not have an element type."""
-    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and is_value(obj) and import_copied(a, obj))
+    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and numpy_library.is_value(obj) and import_copied(a, obj))
 
 
 cdef bint are_of_kind(object numbers, object wanted) except -1:
@@ -495,19 +494,16 @@ cdef str order_of(const PyUSMArrayRequest* r):
     return "F" if r.flags & F_CONTIGUOUS and not r.flags & C_CONTIGUOUS else "C"
 
 
-cdef bint fits_range(Descriptor a, object wanted) except -1:
-    """Return whether a dtype of `cast_targets` represents all numbers. Do not check memory that the host cannot read."""
-    from arrayhub.array.casting import out_of_range
-
-    return not host_readable(a) or out_of_range(functions.as_numpy(a), wanted) is None
-
-
 cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
     """Return the call that makes an array of `x` that meets a request, or "" if no conversion of the elements does."""
     cdef bint is_cast = r.ndtypes and not accepts_type(a, r)
     if a.flags_ & PACKED or shape_misfit(a, r) != FITS or r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS and a.nd_ > 1:
         return ""
-    targets = [wanted for wanted in cast_targets(a, r) if fits_range(a, wanted)] if is_cast else []
+    targets = cast_targets(a, r) if is_cast else []
+    if is_cast and host_readable(a):
+        from arrayhub.array.casting import out_of_range
+
+        targets = [wanted for wanted in targets if out_of_range(functions.as_numpy(a), wanted) is None]
     if is_cast and (r.flags & WRITEABLE or not targets):      # writes to another type would be lost
         return ""
     device = "" if memory_kinds_of(a) & where_of(r) else target_device(r)

@@ -19,7 +19,6 @@ from arrayhub._core.tree cimport (
     VIEWS,
     Tree,
     check_again,
-    false_field_error,
     has,
     integer_at,
     is_missing,
