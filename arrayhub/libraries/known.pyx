@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 
-cimport numpy as cnp
 from cpython.object cimport PyObject
 
 from arrayhub._core.cpython.atomics cimport is_done, mark_done, seen, set_once
@@ -21,6 +20,8 @@ from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, make_di
 from arrayhub.adapters cimport arrow, buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport numpy
+# NumPy's own declarations come last: otherwise, Cython 3.2 leaves out the inline functions that NumPy 2.5 declares.
+cimport numpy as cnp
 
 from arrayhub._core import dtypes
 from arrayhub._core.descriptor import READERS, relabel
