@@ -49,7 +49,7 @@ class CudaError(BufferError):
 def _driver() -> ctypes.CDLL:
     """Return the driver's library, which `has_device` has initialized."""
     if not has_device():
-        raise CudaError("CUDA: this machine does not have a driver with a device")
+        raise CudaError("CUDA: this process does not see a driver with a device; see CUDA_VISIBLE_DEVICES")
     return ctypes.CDLL(CUDA_FILE)
 
 

@@ -406,7 +406,7 @@ def test_opening_a_handle_without_a_visible_device_raises(child):
     process = context.Process(target=without_device, args=(handle, theirs), daemon=True)
     process.start()
     try:
-        assert ours.poll(WAIT) and "CUDA_ERROR_NO_DEVICE" in ours.recv()
+        assert ours.poll(WAIT) and "does not see a driver with a device" in ours.recv()
     finally:
         process.kill()
         process.join(WAIT)
