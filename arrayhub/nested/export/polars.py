@@ -11,6 +11,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.convert.containers import without_index
 from arrayhub.convert.functions import as_numpy
+from arrayhub.convert.target import is_dense
 from arrayhub.nested.array import (
     NestedArray,
     check_names,
@@ -76,8 +77,10 @@ def as_polars(
     [1, 2]
     """
     polars = needed("polars", "to create its arrays")
-    name, own = name_of(obj), ("Series", "DataFrame")
-    made = export("polars", polars, _to_polars, without_index(obj), copy, dtype, device, missing, own)
+    has_labels = not is_dense(obj)
+    name = name_of(obj) if has_labels else None
+    values, own = without_index(obj) if has_labels else obj, ("Series", "DataFrame")
+    made = export("polars", polars, _to_polars, values, copy, dtype, device, missing, own)
     if not isinstance(made, polars.Series):
         return made.to_struct(name or "") if isinstance(obj, polars.Series) else made  # as the Series is without a copy
     return made.rename(str(name)) if made is not obj and name is not None else made
@@ -133,9 +136,9 @@ def check_for_polars(array: Any, copied: bool) -> None:
             widths = node.shape[1:]
             if not copied and not node.flags.aligned:  # polars copies it without a word
                 raise Refusal("polars", "unaligned elements are not supported")
-            if node.dtype.type is np.void and node.dtype.itemsize == 0:  # polars panics
+            if node.itemsize == 0 and node.dtype.type is np.void:  # polars panics
                 raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
-        if len(node) and 0 in widths:
+        if 0 in widths and len(node):
             call = "arrayhub.as_polars(arrayhub.asnested(x).to_list())"
             raise Refusal("polars", "rows of fixed length 0 are not supported", "rows of variable length", call)
 
