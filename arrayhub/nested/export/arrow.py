@@ -89,11 +89,12 @@ def to_arrow(pyarrow: Any, array: Any, copied: bool, obj: Any = None, *, extensi
     If `extension` is true, a dense array gets Arrow's canonical extension types.
     """
     array = with_days(array) if copied else array
-    if extension and not isinstance(array, NestedArray):
+    if isinstance(array, NestedArray):
+        if kind_of(array).chunks:
+            return chunks_to_arrow(array)
+    elif extension:
         need_arrow(array, True)
         return _from_device(pyarrow, _WithExtension(array), array)
-    if isinstance(array, NestedArray) and kind_of(array).chunks:
-        return chunks_to_arrow(array)
     capsules = host_capsules(array)
     if capsules is None:
         return _from_device(pyarrow, array, array)
