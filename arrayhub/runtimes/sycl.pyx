@@ -787,7 +787,7 @@ cdef enum:
 
 
 cdef class SyclEvent:
-    """Work that was submitted to a queue. Only `new_event` creates instances."""
+    """Work that was submitted to a queue."""
     cdef EventRef ref
 
     def __dealloc__(self):
@@ -802,6 +802,8 @@ cdef class SyclEvent:
         the runtime may submit a command that waited for a host task, such as the host tasks that dpnp submits after its
         kernels. The second call finds the native event.
         """
+        if self.ref == NULL:
+            raise TypeError("SyclEvent: the event is empty; accepted: events of submit_copy and submit_barrier")
         with nogil:
             _dpctl.wait_for_event(self.ref)
             _dpctl.wait_for_event(self.ref)
@@ -823,13 +825,15 @@ cpdef int wait(object queue) except -1:
     return 0
 
 
-cdef int read_events(list after, EventRef* events) except -1:
+cdef int read_events(list after, EventRef* events, str call) except -1:
     """Store the references of at most MOST_EVENTS events, and return their number."""
-    cdef int k, n = 0 if after is None else <int> min(len(after), MOST_EVENTS + 1)
+    cdef int k, n = <int> min(len(after), MOST_EVENTS + 1)
     if n > MOST_EVENTS:
-        raise ValueError(f"SYCL: a command depends on {len(after)} events; accepted: at most {MOST_EVENTS}")
+        raise ValueError(f"{call}: after has {len(after)} events; accepted: at most {MOST_EVENTS}")
     for k in range(n):
         events[k] = (<SyclEvent?> after[k]).ref
+        if events[k] == NULL:
+            raise TypeError(f"{call}: after[{k}] is an empty event; accepted: events of submit_copy and submit_barrier")
     return n
 
 
@@ -841,7 +845,7 @@ def submit_barrier(queue, list after=None):
     """
     cdef EventRef events[MOST_EVENTS]
     cdef EventRef done
-    cdef int n = read_events(after, events)
+    cdef int n = read_events(after or [], events, "submit_barrier")
     cdef QueueRef ref = checked_ref(queue)
     with nogil:
         done = _dpctl.barrier_for_events(ref, events, n) if n > 0 else _dpctl.barrier(ref)
@@ -862,7 +866,7 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after=N
     """
     cdef EventRef events[MOST_EVENTS]
     cdef EventRef done
-    cdef int n = read_events(after, events)
+    cdef int n = read_events(after or [], events, "submit_copy")
     cdef QueueRef ref = checked_ref(queue)
     with nogil:     # the call may execute the copy before it returns
         done = _dpctl.copy(ref, <void*> target, <void*> source, nbytes, events, n)
@@ -890,7 +894,7 @@ cpdef int tell_dpnp(object queue, list after) except -1:
 cpdef list dpctl_events(list after):
     """Return events as instances of dpctl.SyclEvent."""
     cdef EventRef events[MOST_EVENTS]
-    cdef int k, n = read_events(after, events)
+    cdef int k, n = read_events(after, events, "dpctl_events")
     return [_dpctl.event_make(events[k]) for k in range(n)]      # each contains a copy of the sycl::event
 
 
