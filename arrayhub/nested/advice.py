@@ -212,7 +212,8 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         return _of_sparse(obj, array, consumer)
     if consumer in NESTING:
         source = _as_nested(obj, source) if isinstance(array, USMArray) else source
-        values = first_values(obj) if source.copied and issubclass(type(obj), (list, tuple)) else []
+        is_list = source.copied and issubclass(type(obj), (list, tuple))
+        values = attempt(first_values, obj)[0] if is_list else None  # None for rows of different lengths
         obstacle = values and find_obstacle(asnested, values)  # such as integers that only floats represent
         if obstacle:
             return Verdict(consumer, CANNOT, obstacle)

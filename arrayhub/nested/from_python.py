@@ -27,7 +27,7 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
 
     None, ``pandas.NA`` and ``pandas.NaT`` are missing values. `asnested` documents the errors.
     """
-    if type(values) is list and (quick := _frequent(values)) is not None:
+    if level < MAX_LEVELS and type(values) is list and (quick := _frequent(values)) is not None:
         return quick
     if level == 0 and (elements := count_elements(values, "asnested")) > MAX_ELEMENTS:
         raise TypeRefusal(

@@ -207,8 +207,9 @@ def _frame(rows):
 def test_suggested_call_for_a_library_works_for_objects_that_need_preparation(make, to):
     x = make()
     call = ah.explain(x, to=to).call
-    if getattr(x, "shape", ()) == (10**9, 10**9) and "to_dense" in call:
-        return  # the dense array would exceed the memory
+    if getattr(x, "shape", ()) == (10**9, 10**9) and to not in ("torch", "jax"):
+        assert call == ""  # the dense array would exceed the memory
+        return
     assert eval(call, {"arrayhub": ah, "pyarrow": pa, "x": x}) is not None
 
 
