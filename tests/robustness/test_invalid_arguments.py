@@ -37,7 +37,8 @@ except ImportError:
 name = sys.argv[1]
 module = importlib.import_module(name)
 # Functions that are not called: `_after_fork` makes the process reject later calls, as in a forked child. A second
-# `acquire` of a Lock would wait forever. The enumeration Trait shows an invalid value, and crashes for an empty `_Memory`.
+# `acquire` of a Lock would wait forever. The error of the enumeration Trait shows the value, and crashes for an empty
+# `_Memory`.
 LEFT_OUT = {"_after_fork", "Lock", "Trait"}
 made = arrayhub.asarray(np.arange(6.0).reshape(2, 3))
 values = [None, 0, -1, 99, 2**70, 1.5, "x", b"x", object(), int, (), [None], {}, made, np.zeros((3, 3)),
