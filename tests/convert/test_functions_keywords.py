@@ -518,6 +518,9 @@ def test_dtype_of_pandas_objects_is_cast_as_by_numpy_and_keeps_missing_values():
     assert ah.as_pandas(pd.Series([-1.5]), dtype="uint8").tolist() == [255]
     with pytest.warns(RuntimeWarning, match="invalid value"):
         assert ah.as_pandas(pd.Series([1.5, np.nan]), dtype="int8").dtype == np.int8
+    mixed = pd.DataFrame({"a": np.ones(2, "f4"), "b": [1, 2]})  # one column has the type
+    copied = ah.as_pandas(mixed, dtype="f4", copy=True)
+    assert not np.shares_memory(copied["a"].to_numpy(), mixed["a"].to_numpy())
     frame = ah.as_pandas(pd.DataFrame([[1, 2.5]], columns=["a", "a"], index=[7]), dtype="f4")
     assert frame.dtypes.tolist() == [np.float32] * 2 and frame.index.tolist() == [7] and frame.shape == (1, 2)
     for text in (pd.Series(["1"]), pd.Series(["1"], dtype="category"), pd.DataFrame({"a": [1], "b": ["x"]})):

@@ -21,14 +21,14 @@ LINES = {
     "arrayhub/include": 1900,
     "arrayhub/inspection": 3090,
     "arrayhub/libraries": 4385,
-    "arrayhub/nested": 7450,
+    "arrayhub/nested": 7445,
     "arrayhub/runtimes": 2710,
     "arrayhub/sparse": 1520,
     "arrayhub/storage": 1015,
     "arrayhub/testing": 1100,
     "arrayhub/transfer": 3765,
     "arrayhub/transport": 2170,
-    "tests": 59205,
+    "tests": 59210,
 }
 FILES, PARTICIPLES, READS = 218, 10, 5
 DEFINITION = re.compile(r"^[ \t]*(?:async )?(?:def|cdef|cpdef)\b[^\n(=]*?(\w+)[ \t]*\(", re.MULTILINE)

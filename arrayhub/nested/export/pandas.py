@@ -87,8 +87,7 @@ def as_pandas(
     name = None if dense else name_of(obj)
     column = None if missing is not None or dense else _of_pandas(pandas, obj)
     if column is not None and (device is None or Device(device) == CPU):
-        if dtype is not None and not _has_dtype(column, dtype):
-            return _cast(pandas, column, dtype)
+        column = column if dtype is None or _has_dtype(column, dtype) else _cast(pandas, column, dtype)
         return column.copy() if check_copy(copy, "as_pandas") else column
     values = obj if missing is None else without_index(obj)
     made = export("pandas", pandas, _to_pandas, values, copy, dtype, device, missing)
@@ -160,9 +159,7 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
             pyarrow = needed("pyarrow", "to create its arrays")
             return _arrow_series(pandas, to_arrow(pyarrow, for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
-    values = dense_as_numpy(on_host(array, "pandas"))
-    if values.dtype.kind in "mM":
-        values = cast_times(values, copied, "pandas")
+    values = cast_times(dense_as_numpy(on_host(array, "pandas")), copied, "pandas")
     return (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
 
 
