@@ -322,14 +322,18 @@ cdef object as_dtype(object dtype):
 
 def refuse_bytes(obj, dtype, /):
     """Raise TypeRefusal for bytes and untyped buffers with a dtype of several bytes, whose elements would be single bytes."""
-    if not is_untyped(obj) or dtype is None or requested_dtype(dtype).itemsize == 1:
+    if dtype is None or not is_untyped(obj):
         return
-    shown = repr(dtype) if type(dtype) is str else repr(requested_dtype(dtype).name)
+    wanted = requested_dtype(dtype)
+    if wanted.itemsize == 1:
+        return
+    shown = repr(dtype) if type(dtype) is str else repr(wanted.name)
     reason = f"{name_of_type(type(obj))} consists of bytes without a type, and dtype is {shown}"
-    count, size = asarray(obj).nbytes, requested_dtype(dtype).itemsize
-    if count % size:
-        reason += f", which does not divide {count} bytes into elements of {size} bytes"
-    raise TypeRefusal("dtype", reason, "types of one byte", "" if count % size else f"arrayhub.asarray(x).view({shown})")
+    call, count = f"arrayhub.asarray(x).view({shown})", asarray(obj).nbytes
+    if count % wanted.itemsize:
+        reason += f", which does not divide {count} bytes into elements of {wanted.itemsize} bytes"
+        call = ""
+    raise TypeRefusal("dtype", reason, "types of one byte", call)
 
 
 cdef bint is_untyped(object obj) except -1:

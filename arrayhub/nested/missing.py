@@ -409,8 +409,7 @@ def _import_column(obj: Any, dtype: Any) -> NestedArray:
     Text and times are cast after the missing elements are replaced, because a number cannot be NaT.
     """
     column = nested_of(import_any(obj, None))
-    arrays = [node for node in walk(column) if isinstance(node, USMArray)]
-    if dtype is None or any(array.dtype.kind in "mM" for array in arrays):
+    if dtype is None or any(isinstance(node, USMArray) and node.dtype.kind in "mM" for node in walk(column)):
         return column
     refuse_bytes(obj, dtype)
     try:

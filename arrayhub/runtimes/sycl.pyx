@@ -879,7 +879,8 @@ def hand_over(queue, list after):
     After this call, a wait for `queue`, on the host or in another queue, also waits for the events. The events are also added
     to dpctl's order manager, because dpnp's kernels depend only on the events that the manager records for their queue.
     """
-    tell_dpnp(queue, [submit_barrier(queue, after)])
+    if after:      # without events, `submit_barrier` would wait for all work of the queue
+        tell_dpnp(queue, [submit_barrier(queue, after)])
 
 
 cpdef int tell_dpnp(object queue, list after) except -1:

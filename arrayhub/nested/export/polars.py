@@ -93,8 +93,7 @@ def _to_polars(polars: Any, array: Any, copied: bool, obj: Any) -> Any:
     if not is_nested:
         need_arrow(array, False, "polars")
     check_for_polars(array, copied)
-    if is_nested or array.dtype.kind in "mM":
-        _check_seconds(array)
+    _check_seconds(array)
     try:
         series = polars.Series(for_polars(array) if is_nested else array)
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
