@@ -254,12 +254,3 @@ def test_rows_name_existing_functions():
     for columns in TABLE.values():
         for column, module in (("device", devices), ("dtype", dtypes)):
             assert column not in columns or callable(getattr(module, columns[column]))
-
-
-@pytest.mark.parametrize("dtype", ["float64", "Int64", "boolean", "Float32"])
-def test_memory_of_a_pandas_series_is_read_only(dtype):
-    pd = pytest.importorskip("pandas", minversion="3")  # which shares the memory of copies until one is written
-    series = pd.Series([1, 0], dtype=dtype)
-    assert ah.asarray(series).access == "readonly" and not np.asarray(series).flags.writeable
-    if dtype != "float64":
-        assert ah.asarray(series.array).access == "readwrite"
