@@ -3,6 +3,7 @@
 import datetime
 
 from arrayhub import transfer
+from arrayhub._core.errors import ValueRefusal
 from arrayhub._core.hooks import hooks
 from arrayhub.array.casting import as_ndarray, cast_checked, check_fit, validate_value
 from arrayhub.libraries.numpy import ndarray, refuse_endless, with_ndarrays
@@ -17,7 +18,7 @@ def assign(array, key, value):
     """Copy `value` into ``array[key]``. See ``USMArray.__setitem__``."""
     target = array if key is Ellipsis else array[key]
     if not target.flags.writeable:
-        raise ValueError("x[...] = value: the array is read-only; accepted: a writable array, such as x.copy()")
+        raise ValueRefusal("x[...] = value", "the array is read-only", "a writable array, such as x.copy()")
     cls = type(value)
     # Unless the elements are text or raw data, bytes are imported as a buffer.
     if issubclass(cls, _VALUES) and (target.dtype.kind in "SUV" or not issubclass(cls, bytes)):
@@ -51,7 +52,7 @@ def _store(given, target):
         if on_host:
             ndarray(target)[...] = given
     except ValueError as error:  # NumPy's message does not name the call
-        raise ValueError(f"x[...] = value: {error}") from error
+        raise ValueRefusal("x[...] = value", str(error)) from error
     if not on_host:
         _copy(hooks.functions.asarray(given.astype(target.dtype, copy=False)), target)
 
@@ -61,4 +62,4 @@ def _copy(source, target):
     try:
         transfer.assign(source, target)
     except ValueError as error:
-        raise ValueError(f"x[...] = value: {error}") from error
+        raise ValueRefusal("x[...] = value", str(error)) from error

@@ -16,7 +16,7 @@ import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
-from arrayhub._core.errors import show
+from arrayhub._core.errors import RangeRefusal, TypeRefusal, ValueRefusal, show
 from arrayhub.libraries.numpy import ndarray
 
 # The widest types of booleans, integers, real and complex numbers. `rank` calls numpy.can_cast with these types,
@@ -75,7 +75,7 @@ def validate_value(value, own, call):
     if kind in "SU":
         _check_text(value, call)
     if given.dtype.char == "b" and any(isinstance(leaf, bytes) for leaf in _leaves(value)):
-        raise TypeError(f"{call}: {show(value)} has text of a type that NumPy converts to numbers; use bytes(value)")
+        raise TypeRefusal(call, f"{show(value)} has text of a type that NumPy converts to numbers; use bytes(value)")
     if kind in "mM" or (kind == "O" and not _is_integer(given)):
         for alike in _by_kind(_leaves(value), call):
             check_fit(alike, own, call)
@@ -118,7 +118,7 @@ def common(value, call):
 
 def no_type_error(value, error, call):
     """Return the ValueError for values without a common type, such as durations without a common unit (NumPy 2.5)."""
-    return ValueError(f"{call}: no type can represent all of {show(value)} ({error}); convert them to one type first")
+    return ValueRefusal(call, f"no type can represent all of {show(value)} ({error}); convert them to one type first")
 
 
 def check_common(value, given, call):
@@ -156,12 +156,11 @@ def _check_text(value, call):
     if kinds == {str} and "\0" not in "".join(leaves):  # the usual case
         return
     if not kinds <= {str, bytes, np.str_, np.bytes_} and not all(map(_is_text, leaves)):
-        raise TypeError(
-            f"{call}: {show(value)} mixes text with other values; convert them first, as in numpy.asarray(x, str)"
-        )
+        reason = f"{show(value)} mixes text with other values; convert them first, as in numpy.asarray(x, str)"
+        raise TypeRefusal(call, reason)
     cut = next((leaf for leaf in leaves if isinstance(leaf, (str, bytes)) and leaf[-1:] in ("\0", b"\0")), None)
     if cut is not None:
-        raise ValueError(f"{call}: {show(cut)} ends in NUL, which text elements cannot store; convert it first")
+        raise ValueRefusal(call, f"{show(cut)} ends in NUL, which text elements cannot store; convert it first")
 
 
 def _check_integers(value, own, call):
@@ -171,9 +170,10 @@ def _check_integers(value, own, call):
             continue
         lost = find_rounded(whole, own)
         if lost is not None:
-            raise OverflowError(
-                f"{call}: {lost} among floats would be rounded; convert all values to one kind, for example with"
-                " [float(value) for value in x]"
+            raise RangeRefusal(
+                call,
+                f"{lost} among floats would be rounded; convert all values to one kind, for example with"
+                " [float(value) for value in x]",
             )
 
 
@@ -260,7 +260,7 @@ def ticks(values, kind, call):
     least, most = min(exact), max(exact)
     if least <= -(2**63) or most >= 2**63:  # -(2**63) is NumPy's NaT
         odd = values[exact.index(most if most >= 2**63 else least)]
-        raise OverflowError(f"{call}: {show(odd)} in {unit} exceeds 64 bits; accepted: times within 2**63 {unit}")
+        raise RangeRefusal(call, f"{show(odd)} in {unit} exceeds 64 bits", f"times within 2**63 {unit}")
     return np.array(exact, np.int64).astype(f"{kind}[{unit}]")
 
 
@@ -293,16 +293,16 @@ def check_fit(given, own, call):
     if kind.names and own.names and len(kind.names) == len(own.names):
         for name, target in zip(kind.names, own.names, strict=True):
             if kind[name].shape and kind[name].shape != own[target].shape:
-                raise TypeError(
-                    f"{call}: field {name!r} of the values has shape {kind[name].shape}, but field {target!r} of the"
-                    f" array has shape {own[target].shape}; convert it first"
+                raise TypeRefusal(
+                    call,
+                    f"field {name!r} of the values has shape {kind[name].shape}, but field {target!r} of the array has"
+                    f" shape {own[target].shape}; convert it first",
                 )
             check_fit(given[name], own[target].base, call)
         return
     if not is_of_kind(given, own):
-        raise TypeError(
-            f"{call}: values of {kind!r} cannot be cast to {own!r} according to the rule same_kind; convert them first"
-        )
+        reason = f"values of {kind!r} cannot be cast to {own!r} according to the rule same_kind; convert them first"
+        raise TypeRefusal(call, reason)
     if own.kind in "SU":
         _check_lengths(given, own, call)
     elif own.kind in "mM" and kind.kind == own.kind:
@@ -310,9 +310,10 @@ def check_fit(given, own, call):
     else:
         number = out_of_range(given, own)
         if number is not None:
-            raise OverflowError(
-                f"{call}: {number} is out of the range of {own.name}; use a larger dtype, or call"
-                f" numpy.asarray(value).astype({own.name!r}) first, which does not check the range"
+            raise RangeRefusal(
+                call,
+                f"{number} is out of the range of {own.name}; use a larger dtype, or call"
+                f" numpy.asarray(value).astype({own.name!r}) first, which does not check the range",
             )
 
 
@@ -439,14 +440,15 @@ def _not_representable(part, own):
 def _check_lengths(given, own, call):
     length, most = int(np.strings.str_len(given).max()), np.dtype(own).itemsize // (4 if own.kind == "U" else 1)
     if length > most:
-        raise ValueError(f"{call}: text of {length} characters would be truncated to {own!r}; accepted: at most {most}")
+        raise ValueRefusal(call, f"text of {length} characters would be truncated to {own!r}", f"at most {most}")
 
 
 def _check_times(given, own, call):
     if not keeps_times(given, own):
-        raise ValueError(
-            f"{call}: a time of {given.dtype!r} is not a multiple of the unit of {own!r} or exceeds its range; convert"
-            " it first, for example with NumPy's value.astype(dtype), which rounds"
+        raise ValueRefusal(
+            call,
+            f"a time of {given.dtype!r} is not a multiple of the unit of {own!r} or exceeds its range; convert it"
+            " first, for example with NumPy's value.astype(dtype), which rounds",
         )
 
 

@@ -16,7 +16,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON, Refusal, ValueRefusal, first_line
+from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, ValueRefusal, first_line
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import order_on_stream
@@ -219,6 +219,8 @@ cdef Descriptor import_or_build(
     """
     try:
         return import_array(obj, stream)
+    except (OverflowError, ValueError):      # about the values, which no other path accepts
+        raise
     except (BufferError, TypeError) as error:
         refusal = error
     cdef Descriptor a = build_dense(obj, keeps_lists, dtype)
@@ -414,10 +416,8 @@ cdef int check_numbers(Descriptor a, object dtype) except -1:
     if given_rank in (0, 1):
         casting.check_fit(given, dtype, f"asarray: dtype is {dtype!r}")
     elif given_rank == 3 and rank < 3:
-        raise TypeError(
-            f"asarray: dtype is {dtype!r}, but the values are complex; accepted: a complex dtype. numpy.real(x) drops the"
-            " imaginary parts"
-        )
+        accepted = "a complex dtype. numpy.real(x) drops the imaginary parts"
+        raise TypeRefusal("asarray", f"dtype is {dtype!r}, but the values are complex", accepted)
     return 0
 
 
@@ -653,6 +653,8 @@ def array_or_nested(obj, copy=False, /):
         return obj
     try:
         return import_array(obj, None) if copy is False else asarray(obj, copy=copy)
+    except (OverflowError, ValueError):      # about the values, which `asnested` rejects, too
+        raise
     except (BufferError, TypeError) as error:
         refusal = error
     try:
@@ -759,6 +761,8 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
     """Return `obj` as a sparse or nested array of a library, or raise `refusal`, the error of `asarray` for `obj`."""
     if to is _JAX and is_of_jax(obj):
         return copy_own(obj, to) if copy is True else obj      # a tracer, whose type does not have an importer
+    if isinstance(refusal, (OverflowError, ValueError)):
+        raise refusal      # about the values
     structured = import_structured(obj, copy)
     if structured is None:
         raise refusal

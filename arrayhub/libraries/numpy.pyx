@@ -32,12 +32,14 @@ from arrayhub._core.errors import (
     MISSING_TIMES,
     MISSING_VALUES,
     PACKED_ELEMENTS,
+    RangeRefusal,
     Refusal,
     TypeRefusal,
+    ValueRefusal,
     module_of,
     show,
+    unreadable,
 )
-from arrayhub._core.errors import unreadable
 from arrayhub._core.hooks import hooks
 
 # Types whose values do not have memory to view, so NumPy copies them. Test with issubclass: isinstance also trusts
@@ -165,11 +167,11 @@ cdef Descriptor copy_values_as(object obj, object dtype):
     try:
         array = array_of([obj], dtype).reshape(()) if is_scalar else array_of(obj, dtype)
     except OverflowError as error:
-        raise OverflowError(f"asarray: dtype is {dtype!r}: {error}") from None
+        raise RangeRefusal("asarray", f"dtype is {dtype!r}: {error}") from None
     except ValueError as error:      # text that is not a number or not ASCII, or a non-number among integers
-        raise ValueError(f"asarray: dtype is {dtype!r}: {error}") from None
+        raise ValueRefusal("asarray", f"dtype is {dtype!r}: {error}") from None
     except TypeError as error:       # for example, times that are not in an array
-        raise TypeError(f"asarray: dtype is {dtype!r}: {error}. Use numpy.asarray(x).astype(dtype)") from None
+        raise TypeRefusal("asarray", f"dtype is {dtype!r}: {error}. Use numpy.asarray(x).astype(dtype)") from None
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
     return a

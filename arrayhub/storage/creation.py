@@ -9,7 +9,7 @@ import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import as_copy
-from arrayhub._core.errors import show
+from arrayhub._core.errors import ValueRefusal, reason_of, show
 from arrayhub.array.casting import as_ndarray, is_integer, rank, validate_value
 from arrayhub.array.usm_array import USMArray, element_type
 from arrayhub.convert.functions import asarray, check_values
@@ -138,9 +138,8 @@ def _element(call: str, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, A
             raise ValueError(f"an array of shape {given.shape}")
         made: np.ndarray[Any, Any] = given.astype(element)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{call}: fill_value is {show(value)}; accepted: one value of {element!r} ({error})"
-        ) from error
+        accepted = f"one value of {element!r} ({reason_of(error)})"
+        raise ValueRefusal(call, f"fill_value is {show(value)}", accepted) from error
     return made
 
 

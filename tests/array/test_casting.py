@@ -207,8 +207,9 @@ def test_lists_may_contain_elements_of_usm_arrays(dtype):
 )  # fmt: skip
 def test_integers_out_of_the_range_of_dtype_raise(value, dtype):
     for call in (ah.asarray, ah.from_array):
-        with pytest.raises(OverflowError, match="dtype is"):
+        with pytest.raises(OverflowError, match="dtype is") as caught:
             call(value, dtype=dtype)
+        assert isinstance(caught.value, ah.Refusal) and caught.value.subject
 
 
 MIXED = {  # sequences of several types, whose values would change if converted to NumPy's common type
@@ -231,8 +232,9 @@ MIXED = {  # sequences of several types, whose values would change if converted 
 def test_mixed_list_is_rejected_if_its_common_type_is_lossy(case):
     values, error, words = MIXED[case]
     for call in (ah.asarray, ah.as_numpy):
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=words) as caught:
             call(values)
+        assert isinstance(caught.value, ah.Refusal) and caught.value.subject == "asarray"
     if "text" not in case and "array" not in case and case != "no common integer type":
         for nested in (values, [{"t": value} for value in values], [values, [*values, values[0]]]):
             with pytest.raises(error, match=words):
@@ -399,3 +401,28 @@ def test_dtype_casts_as_numpy_does(case):
 def test_error_of_a_checked_cast_names_the_argument_and_the_value():
     with pytest.raises(OverflowError, match="^f: x: this numpy.ndarray: 4294967301 is out of the range of int32"):
         ah.Request("n * int32", may="cast", name="f: x").asarray(np.array([2**32 + 5]))
+
+
+MISFITS = {  # casts that check the values, each with a value that does not fit
+    "asarray of a list": (OverflowError, lambda: ah.asarray([300], dtype="i1")),
+    "asarray of complex numbers": (TypeError, lambda: ah.asarray([1j], dtype="f4")),
+    "asarray of text": (ValueError, lambda: ah.asarray(["x"], dtype="i4")),
+    "assignment": (OverflowError, lambda: ah.zeros(1, dtype="i1").__setitem__(..., [300])),
+    "assignment of another shape": (ValueError, lambda: ah.zeros(2, dtype="i1").__setitem__(..., [1, 2, 3])),
+    "assignment to read-only memory": (ValueError, lambda: ah.asarray(b"ab").__setitem__(..., 1)),
+    "out": (OverflowError, lambda: ah.to_device(np.array([300]), "cpu", out=ah.zeros(1, dtype="i1"))),
+    "full": (ValueError, lambda: ah.full(2, 300, dtype="i1")),
+    "like": (OverflowError, lambda: ah.like(np.array([300]), np.zeros(1, "i1"), dtype="model")),
+    "Request": (OverflowError, lambda: ah.Request("n * int8", may="cast").asarray(np.array([300]))),
+    "fill_null": (OverflowError, lambda: ah.asnested([1, None]).fill_null(2**70)),
+    "missing": (OverflowError, lambda: ah.as_numpy(ah.asnested([1, None]), missing=2**70)),
+    "asnested": (OverflowError, lambda: ah.asnested([[2**60 + 1, 0.5]])),
+}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_value_that_does_not_fit_is_refused_with_fields(case):
+    error, call = MISFITS[case]
+    with pytest.raises(error) as caught:
+        call()
+    assert isinstance(caught.value, ah.Refusal) and caught.value.subject and caught.value.reason

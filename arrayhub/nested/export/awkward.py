@@ -8,7 +8,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import Refusal, needed
+from arrayhub._core.errors import RangeRefusal, Refusal, needed
 from arrayhub._core.tree import kind_of, per_kind, union_codes
 from arrayhub.adapters.arrow import metadata_of_node, type_name
 from arrayhub.array import casting
@@ -313,9 +313,11 @@ def _check_merged(nodes: list[tuple[NestedArray, Any]]) -> None:
     for values, valid, indices in numbers if common.kind == "f" else ():
         lost = casting.find_rounded(values[indices][valid[indices]], common)
         if lost is not None:
-            raise OverflowError(
-                f"awkward: {lost} would be rounded, because awkward merges children of a union whose types have a"
-                f" common type; accepted: integers that {common} represents. Use arrayhub.asnested(x).to_list()"
+            raise RangeRefusal(
+                "awkward",
+                f"{lost} would be rounded, because awkward merges children of a union whose types have a common type",
+                f"integers that {common} represents",
+                "arrayhub.asnested(x).to_list()",
             )
     contents = [content_of_rows(x) for x, _ in nodes if kind_of(x).lists and not kind_of(x).characters]
     records = [x for x, _ in nodes if kind_of(x).fields]
