@@ -22,6 +22,7 @@ from arrayhub.nested.array import (
     check,
     cover_missing,
     field_facts,
+    fill_rows,
     import_any,
     is_on_host,
     make,
@@ -249,6 +250,9 @@ def _fill_node(node: Any, value: Any, name: str) -> Any:
 
 
 def _fill_numbers(node: NestedArray, value: Any, name: str) -> Any:
+    if kind_of(node).numbers and value is not NAN and _nat(node) is None:
+        filled = fill_rows(node, convert_number(value, node, name)) if node.null_count else node.content
+        return make("flat", len(node), content=filled, meaning=node.meaning)
     mask = _mask_of_numbers(node)
     if kind_of(node).packed:
         node = nested_of(unpack_bits(node))

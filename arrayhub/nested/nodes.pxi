@@ -6,7 +6,7 @@ Bitmaps of booleans or of validity have eight bits per byte, least significant b
 import numpy as np
 
 cimport numpy as cnp
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
@@ -87,8 +87,36 @@ cdef extern from *:
     #else
     #define arrayhub_widen arrayhub_widen_any
     #endif
+
+    /* Copy n elements whose bit is 1, and replace the others by *value. With a constant size, the compiler inlines memcpy. */
+    static inline void arrayhub_fill_sized(
+            char *out, const char *data, const uint8_t *bits, size_t bit, size_t n, size_t size, const char *value) {
+        for (size_t k = 0; k < n;) {
+            size_t rest = 8 - bit % 8, count = n - k < rest ? n - k : rest;
+            unsigned valid = bits[bit / 8] >> bit % 8;
+            if (valid == 0xff && count == 8)
+                memcpy(out + k * size, data + k * size, 8 * size);
+            else
+                for (size_t j = k; j < k + count; j++, valid >>= 1)
+                    memcpy(out + j * size, valid & 1 ? data + j * size : value, size);
+            k += count;
+            bit += count;
+        }
+    }
+    static void arrayhub_fill(
+            char *out, const char *data, const uint8_t *bits, size_t bit, size_t n, size_t size, const char *value) {
+        switch (size) {
+            case 1: arrayhub_fill_sized(out, data, bits, bit, n, 1, value); break;
+            case 2: arrayhub_fill_sized(out, data, bits, bit, n, 2, value); break;
+            case 4: arrayhub_fill_sized(out, data, bits, bit, n, 4, value); break;
+            case 8: arrayhub_fill_sized(out, data, bits, bit, n, 8, value); break;
+            default: arrayhub_fill_sized(out, data, bits, bit, n, size, value);
+        }
+    }
     """
     bint arrayhub_widen(const char* data, Py_ssize_t n, int64_t* wide) noexcept nogil
+    void arrayhub_fill(
+        char* out, const char* data, const uint8_t* bits, size_t bit, size_t n, size_t size, const char* value) noexcept nogil
 
 
 def nested_of(node):
@@ -398,6 +426,33 @@ cpdef object valid_mask(Tree t):
 def unpack_bitmap(bits not None, Py_ssize_t first, Py_ssize_t length):
     """Return a new NumPy array of bools for `length` bits from bit `first` on. Bits on a device are copied to the host."""
     return np.unpackbits(as_numpy(bits.to_host()), count=first + length, bitorder="little")[first:].view(bool)
+
+
+cpdef object fill_rows(Tree t, value):
+    """Return a copy of the content of a flat node on the host in which the rows without a valid bit contain `value`.
+
+    Parameters
+    ----------
+    t : NestedArray
+        A flat node with a validity bitmap.
+    value : ndarray
+        A 0-d array of the element type of the content.
+    """
+    if t is None or not has(t, NUMBERS) or t.validity is None:
+        raise TypeError(f"fill_rows: {show(t)} is not of kind 'flat', or does not have a validity bitmap")
+    check_bits(t.validity, t.bit, t.length)
+    wait_for(t.validity, "validity")
+    cdef cnp.ndarray source = np.ascontiguousarray(as_numpy(t.content))
+    cdef cnp.ndarray filled = np.empty_like(source)
+    cdef cnp.ndarray row = np.full((<object> filled).shape[1:], value, (<object> filled).dtype)
+    cdef char *out = cnp.PyArray_BYTES(filled)
+    cdef char *data = cnp.PyArray_BYTES(source)
+    cdef char *fill = cnp.PyArray_BYTES(row)
+    cdef const uint8_t *bits = <const uint8_t*> (<Descriptor> t.validity).data_
+    cdef size_t first = t.bit, n = t.length, size = cnp.PyArray_NBYTES(row)
+    with nogil:
+        arrayhub_fill(out, data, bits, first, n, size, fill)
+    return array_like(filled, t.content)
 
 
 cpdef object unpack_bits(Tree t):

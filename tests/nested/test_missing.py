@@ -114,6 +114,17 @@ def test_fill_null_of_a_complete_array_is_a_view():
     assert x.fill_null(0).ptr == source.buffers()[1].address
 
 
+@pytest.mark.parametrize("dtype", ["u1", "f2", "i4", "f8", "c16"])
+@pytest.mark.parametrize("first", range(9))
+def test_elements_are_filled_whatever_their_size_and_first_bit(dtype, first):
+    values = np.arange(1, 60).astype(dtype)
+    present = np.repeat([True, False, True], [17, 2, 40]) & (np.arange(59) % 5 > 0)
+    column = ah.asnested(np.ma.MaskedArray(values, ~present))
+    for n in (*range(12), 59 - first):
+        rows = slice(first, first + n)
+        assert ah.as_numpy(column[rows], missing=7).tolist() == np.where(present, values, 7)[rows].tolist()
+
+
 def test_fill_null_of_rows_without_elements_shares_the_content():
     lists = pa.array([[1, 2], None, [3]])
     filled = ah.asnested(lists).fill_null([])

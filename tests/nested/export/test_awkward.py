@@ -1,7 +1,6 @@
 """Test which layouts the export to awkward shares, and which it copies, so that copy=False raises."""
 
 import pickle
-import re
 
 import awkward as ak
 import numpy as np
@@ -72,12 +71,9 @@ MERGED = {
 def test_integers_of_unions_are_not_rounded(name):
     source = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), MERGED[name])
     for copy in (False, True, None):
-        with pytest.raises(
-            OverflowError, match=r"9007199254740993 would be rounded.* Use arrayhub.asnested\(x\)"
-        ) as error:
+        with pytest.raises(OverflowError, match="9007199254740993 would be rounded") as error:
             ah.as_awkward(source, copy=copy)
-    call = re.search(r"Use (arrayhub\..*)", str(error.value))[1]
-    assert eval(call, {"arrayhub": ah, "x": source}) == source.to_pylist()
+    assert eval(error.value.call, {"arrayhub": ah, "x": source}) == source.to_pylist()
 
 
 def test_integers_that_a_union_does_not_use_or_that_are_not_merged_may_be_large():
