@@ -56,7 +56,7 @@ from arrayhub.adapters.table cimport PEP3118
 
 import numpy
 
-from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, Refusal, interface_error
+from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, Refusal, interface_error, name_of_type
 from arrayhub._core.hooks import hooks
 
 cnp.import_array()
@@ -385,16 +385,43 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
     else:
         raise interface_error("PEP 3118 buffer", "the ctypes type", ctype, f"at most {layout.MAX_NDIM} nested arrays")
     try:
-        code = ctype._type_ if issubclass(ctype, ctypes._SimpleCData) else None
-        # NumPy does not support c_wchar, but 'U1' has the same layout if c_wchar has four bytes.
-        wide = code == "u" and view.itemsize == 4
-        dtype = numpy.dtype("U1" if wide else COMPLEX_CTYPES.get(code, ctype))
-    except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
-        raise interface_error("PEP 3118 buffer", "the ctypes type", ctype,
+        dtype = dtype_of_ctype(ctype, ctypes)
+    except (AttributeError, KeyError, TypeError, ValueError, NotImplementedError, RecursionError) as error:
+        raise interface_error("PEP 3118 buffer", "the ctypes type", name_of_type(ctype),
                               f"a type that NumPy supports ({error})") from None
     if dtype.itemsize != view.itemsize:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, f"the {dtype.itemsize} bytes of {ctype}")
     return dtype
+
+
+cdef object dtype_of_ctype(object ctype, object ctypes):
+    """Return the dtype of a ctypes type."""
+    if issubclass(ctype, (ctypes.Structure, ctypes.Union)):
+        return record_of_ctype(ctype, ctypes)
+    if issubclass(ctype, ctypes.Array):
+        return numpy.dtype((dtype_of_ctype(ctype._type_, ctypes), (ctype._length_,)))
+    code = ctype._type_ if issubclass(ctype, ctypes._SimpleCData) else None
+    # NumPy does not support c_wchar, but 'U1' has the same layout if c_wchar has four bytes.
+    wide = code == "u" and ctypes.sizeof(ctype) == 4
+    return numpy.dtype("U1" if wide else COMPLEX_CTYPES.get(code, ctype))
+
+
+cdef object record_of_ctype(object ctype, object ctypes):
+    """Return the dtype of a structure or union, with the fields of its base classes.
+
+    ``numpy.dtype`` ignores these fields, and places the other fields as if they came first (NumPy 2.4).
+    """
+    cdef dict record = {"names": [], "formats": [], "offsets": [], "itemsize": ctypes.sizeof(ctype)}
+    if issubclass(ctype, ctypes.Structure):
+        record["aligned"] = not hasattr(ctype, "_pack_")      # as ``numpy.dtype``
+    for cls in reversed(ctype.__mro__):
+        for field in cls.__dict__.get("_fields_", ()):
+            if len(field) != 2:
+                raise TypeError(f"{field[0]} is a bitfield")
+            record["names"].append(field[0])
+            record["formats"].append(dtype_of_ctype(field[1], ctypes))
+            record["offsets"].append(cls.__dict__[field[0]].offset)
+    return numpy.dtype(record)
 
 
 cdef object refused_request(str reason):

@@ -313,6 +313,10 @@ class Bits(ctypes.Structure):
     _fields_ = [("a", ctypes.c_int, 3), ("b", ctypes.c_int, 5)]
 
 
+class AfterBits(Bits):
+    _fields_ = [("c", ctypes.c_int)]
+
+
 class Pointers(ctypes.Structure):
     _fields_ = [("a", ctypes.POINTER(ctypes.c_int))]
 
@@ -326,6 +330,38 @@ def test_dtype_of_ctypes_structures_comes_from_the_ctypes_type(structure):
             assert (u.dtype, u.shape) == (np.dtype(structure), shape)
             assert u.nbytes == ctypes.sizeof(source)
             assert u.ptr == ctypes.addressof(source)
+
+
+class Derived(Padded):
+    """For Derived and Flush, ``numpy.dtype`` omits the fields of the base class, and moves the others to the start."""
+
+    _fields_ = [("d", ctypes.c_double), ("e", ctypes.c_byte)]
+
+
+class Flag(ctypes.Structure):
+    _fields_ = [("a", ctypes.c_uint8)]
+
+
+class Flush(Flag):
+    """The fields after the base class have the same size as the structure if they are moved to its start."""
+
+    _fields_ = [("b", ctypes.c_uint8), ("c", ctypes.c_uint16)]
+
+
+class Alias(Flush):
+    pass
+
+
+@pytest.mark.parametrize("structure", [Derived, Flush, Alias], ids=lambda s: s.__name__)
+def test_ctypes_structures_have_the_fields_of_their_base_classes(structure):
+    names = [name for cls in reversed(structure.__mro__) for name, _ in vars(cls).get("_fields_", ())]
+    source = (structure * 2)(tuple(range(1, 1 + len(names))), tuple(range(11, 11 + len(names))))
+    n = arrayhub.as_numpy(take(source))
+    assert n.dtype.names == tuple(names)
+    for name in names:
+        assert n[name].tolist() == [getattr(item, name) for item in source]
+    n[names[-1]] = 7
+    assert getattr(source[1], names[-1]) == 7
 
 
 def test_ctypes_structure_fields_have_their_values():
@@ -364,12 +400,18 @@ def test_ctypes_simple_types_are_imported(source, dtype, shape):
 def test_ctypes_wide_characters_are_imported():
     source = ctypes.create_unicode_buffer("añ€", 4)
     assert arrayhub.as_numpy(take(source)).tolist() == ["a", "ñ", "€", ""]
+    structure = type("Texts", (ctypes.Structure,), {"_fields_": [("n", ctypes.c_byte), ("text", ctypes.c_wchar * 3)]})
+    assert arrayhub.as_numpy(take((structure * 2)((1, "añ"), (2, "€"))))["text"].tolist() == [
+        ["a", "ñ", ""],
+        ["€", "", ""],
+    ]
 
 
 @pytest.mark.parametrize(
     "source",
     [
         Bits(),
+        AfterBits(),
         Pointers(),
         ctypes.py_object(1),
         ctypes.pointer(ctypes.c_int(1)),
