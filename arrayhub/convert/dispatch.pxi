@@ -460,7 +460,20 @@ cdef int check_value(object item, int level, dict seen) except -1:
         # NumPy would convert a pandas.Timestamp like the datetime that it derives from, without nanoseconds.
         is_derived_time = issubclass(cls, (datetime, timedelta)) and cls is not datetime and cls is not timedelta
         if importer_of(record) != 0 or protocols_of(record) or is_derived_time:
-            import_array(item, None)
+            check_element(item)
+    return 0
+
+
+cdef int check_element(object item) except -1:
+    """Raise the error of an element that cannot be imported. Elements are copied, which resolves lazy bits of torch."""
+    try:
+        import_array(item, None)
+        return 0
+    except BufferError:
+        resolved = without_lazy_bits(item)
+        if resolved is None:
+            raise
+    import_array(resolved, None)
     return 0
 
 

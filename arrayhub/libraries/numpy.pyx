@@ -181,11 +181,12 @@ cdef object array_of(object obj, object dtype):
     """Return NumPy's array of values.
 
     NumPy converts a 0-d USMArray among the values to a Python number. If this conversion fails, as for times, strings, records
-    and bfloat16, each USMArray is replaced by an ndarray, and each tensor, because torch lacks NumPy's form of its types.
+    and bfloat16, each USMArray is replaced by an ndarray, and each tensor, because torch lacks NumPy's form of its types, and
+    refuses tensors with lazy conjugate or negative bits.
     """
     try:
         array = np.array(obj, dtype)
-    except (TypeError, ValueError):
+    except (RuntimeError, TypeError, ValueError):
         shown = with_ndarrays(obj)
         if shown is obj:
             raise
@@ -283,7 +284,7 @@ cdef object replace_arrays(object obj, int level, dict seen):
             raise BufferError(unreadable("numpy", device_name(obj)))
         return emit(obj)
     if level > 0 and hasattr(type(obj), "__dlpack__") and not issubclass(type(obj), (np.ndarray, np.generic)):
-        return replace_arrays(hooks.functions.asarray(obj), level, seen)
+        return replace_arrays(hooks.functions.asarray(obj, copy=None), level, seen)      # the list is copied, too
     if level > layout.MAX_NDIM or not isinstance(obj, (list, tuple)) or _PLAIN.issuperset(map(type, obj)):
         return obj
     before = seen.get(id(obj))

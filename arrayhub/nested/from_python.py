@@ -83,7 +83,7 @@ def _with_ndarrays(values: Sequence[Any]) -> list[Any]:
     rows = []
     for value in values:
         try:
-            rows.append(as_numpy(value) if _is_array_type(type(value)) else value)
+            rows.append(as_numpy(value, copy=None) if _is_array_type(type(value)) else value)
         except (BufferError, TypeError) as error:
             refusal = form_of(error)
             call = getattr(refusal, "call", "") if len(set(map(type, values))) == 1 else ""

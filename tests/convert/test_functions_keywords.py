@@ -234,6 +234,18 @@ def test_lazy_bits_of_torch_are_resolved_by_copies(library, copy):
     assert ah.as_numpy(export(t, library, dtype=dtype)).tolist() == [1 - 2j, 3 + 1j]
 
 
+@pytest.mark.parametrize("copy", [False, None, True])
+def test_lazy_bits_of_tensors_in_lists_are_resolved_whatever_copy_says(copy):
+    t = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex64).conj()
+    for tensor, values in ((t, [1 - 2j, 3 + 1j]), (t.imag, [-2, 1])):
+        for call in (ah.asarray, ah.as_numpy, ah.as_torch, ah.as_jax):
+            assert call([tensor, tensor], copy=copy).tolist() == [values, values]
+        assert ah.asnested([tensor, tensor[1:]], copy=copy).to_list() == [values, values[1:]]
+        x = ah.zeros((1, 2), dtype="complex64")
+        x[...] = [tensor]
+        assert x.tolist() == [values]
+
+
 def test_a_tensor_that_requires_a_gradient_is_refused_by_other_libraries():
     for copy in (False, None, True):
         with pytest.raises(BufferError, match="detach"):
