@@ -1219,7 +1219,8 @@ def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow
     TypeError
         `obj` is not an array, has elements that the library does not support, or does not fit the type `to`.
     BufferError
-        The library rejects the memory, copies the memory although no copy was requested, or cannot represent read-only memory.
+        The library rejects the memory, copies the memory although no copy was requested, cannot represent read-only memory, or
+        has another element type for the elements.
 
     Examples
     --------
@@ -1270,23 +1271,27 @@ cdef object convert_named(
         return obj
     if changed is not obj or missing is not None and copy is False:
         copy = None
-    return give_by_name(changed, name, take, emit, copy, allow_readonly)
+    return give_by_name(changed, name, take, emit, copy, allow_readonly, model is not None)
 
 
-cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly):
-    """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``. Check the result."""
+cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly, bint narrows):
+    """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``. Check the result.
+
+    `narrows` permits elements of another type that represents their values, for a model.
+    """
     cdef Descriptor a = import_allowed(obj, copy, "convert")
     if copy is not None:
-        return give_by_function(a, take, emit, to, check_copy(copy, "convert"), allow_readonly)
+        return give_by_function(a, take, emit, to, check_copy(copy, "convert"), allow_readonly, narrows)
     try:
-        return give_by_function(a, take, emit, to, False, allow_readonly)
+        return give_by_function(a, take, emit, to, False, allow_readonly, narrows)
     except BufferError:
         if emit is None and not host_readable(a):      # copy=None does not leave the device
             raise
-    return give_by_function(a, take, emit, to, True, allow_readonly)
+    return give_by_function(a, take, emit, to, True, allow_readonly, narrows)
 
 
-cdef object give_by_function(Descriptor a, object take, object emit, str to, bint copied, bint allow_readonly):
+cdef object give_by_function(
+        Descriptor a, object take, object emit, str to, bint copied, bint allow_readonly, bint narrows):
     cdef bint unsaid = allow_readonly and not a.flags_ & WRITEABLE
     if copied:
         a = transfer.native(a, copy=True) if emit is None else transfer.copy(a)
@@ -1296,9 +1301,34 @@ cdef object give_by_function(Descriptor a, object take, object emit, str to, bin
     if emit is not None:
         return call_emit(emit, a, to, copied)
     result = call_from_dlpack(take, a, to, copied)
-    if not copied:
+    if copied:
+        check_elements(a, result, to, narrows)
+    else:
         check_view(a, result, f"{to}.from_dlpack")
     return result
+
+
+cdef int check_elements(Descriptor a, object result, str to, bint narrows) except -1:
+    """Raise an error if a library changed the element type of a copy of `a`, as mlx narrows float64.
+
+    If `narrows` is true, raise an error only if the library's type does not represent a value of `a`.
+    """
+    try:
+        dtype = import_array(result, None).dtype
+    except PASSES_ON:
+        raise
+    except Exception:      # the element type is unknown
+        return 0
+    if dtype == a.dtype:
+        return 0
+    if narrows:
+        from arrayhub.array import casting
+
+        casting.check_fit(numpy_library.emit(transfer.to_host(a)), dtype, f"convert: {to}.from_dlpack returns {dtype}")
+        return 0
+    raise Refusal(
+        "convert", f"{to}.from_dlpack converts elements of {a.dtype} to {dtype}", f"elements of {dtype}. Pass dtype='{dtype}'"
+    )
 
 
 cdef object call_emit(object emit, Descriptor a, str root, bint copied):

@@ -138,6 +138,20 @@ def test_convert_raises_if_a_library_breaks_the_copy_rules(tmp_path, monkeypatch
         ah.convert(x, taker)
 
 
+def test_types_that_a_library_does_not_have_are_narrowed_only_on_request():
+    mlx = pytest.importorskip("mlx.core")
+    model = mlx.ones(2)
+    for values, narrow in (([1.5, 0.1], "float32"), ([1 + 2j, 2], "complex64")):
+        x = np.array(values)
+        for copy in (None, True):
+            with pytest.raises(ah.Refusal, match=rf"converts elements of {x.dtype} to {narrow}.*dtype='{narrow}'"):
+                ah.convert(x, mlx, copy=copy)
+        assert ah.asarray(ah.convert(x, mlx, dtype=narrow)).tolist() == x.astype(narrow).tolist()
+    assert ah.like(np.array([1.5, 0.1]), model).tolist() == np.array([1.5, 0.1], "f4").tolist()
+    with pytest.raises(OverflowError, match=r"1e\+300 is out of the range of float32"):
+        ah.like(np.array([1e300]), model)
+
+
 def test_read_only_memory_in_a_legacy_capsule_needs_allow_readonly(tmp_path, monkeypatch):
     taker = written_module(tmp_path, monkeypatch, "import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x)")
     pytest.importorskip("torch")
