@@ -296,8 +296,11 @@ def _make_tensor(obj: Any, options: Options) -> Any:
 def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
     """Create a ``pyarrow.Table`` or a ``pyarrow.RecordBatch``, as `name` specifies."""
     pyarrow = sys.modules["pyarrow"]
-    repeats = is_frame(obj) and not obj.columns.is_unique  # pandas does not export such a frame to Arrow
-    if _is_matrix(obj) or repeats or _has_strided_columns(obj, options):
+    if is_frame(obj) and not obj.columns.is_unique:  # pandas does not export such a frame to Arrow
+        names = list(map(str, obj.columns))
+        made = _make_arrow_table(name, *_number_columns(obj, options))
+        return made.rename_columns([*names, *made.schema.names[len(names) :]])  # the index follows
+    if _is_matrix(obj) or _has_strided_columns(obj, options):
         columns = _columns_of("arrow", obj, options, f"pyarrow.{name}")
         names = list(map(str, getattr(obj, "columns", range(len(columns)))))
         return getattr(pyarrow, name).from_arrays(columns, names=names)
@@ -315,6 +318,17 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
         reason = f"a RecordBatch has one chunk, and the array has {len(batches)}"
         raise Refusal("pyarrow", reason, "pyarrow.Table, or a copy", _call_with_copy("pyarrow.RecordBatch"))
     return batches[0]
+
+
+def _number_columns(frame: Any, options: Options) -> tuple[Any, Options]:
+    """Return a DataFrame with numbers in place of the names of its columns, and the options for these names."""
+    numbers = list(map(str, range(frame.shape[1])))
+    missing = options["missing"]
+    if isinstance(missing, dict):
+        unknown = {name: value for name, value in missing.items() if name not in frame.columns}
+        pairs = zip(numbers, frame.columns, strict=True)
+        missing = {number: missing[name] for number, name in pairs if name in missing} | unknown
+    return frame.set_axis(numbers, axis=1), {**options, "missing": missing}
 
 
 # -------------------------------------------------------------------------------------------------------------- xarray

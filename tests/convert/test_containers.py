@@ -126,6 +126,20 @@ def test_columns_of_a_frame_of_one_type_are_shared(cls):
     assert names_of(ah.like(strided, cls, copy=True)) == ["a", "b"]
 
 
+@pytest.mark.parametrize("cls", [pa.Table, pa.RecordBatch])
+@pytest.mark.parametrize("copy", [False, None, True])
+def test_columns_of_one_name_keep_their_types_and_the_index(cls, copy):
+    frame = pd.DataFrame({"a": [2**53 + 1, 2], "b": [0.5, 1.5], "c": ["x", None]}, index=["u", "v"])
+    frame.columns = ["a", "a", "c"]
+    made = ah.convert(frame, cls, copy=copy)
+    assert made.schema.names == ["a", "a", "c", "__index_level_0__"] and made.column(3).to_pylist() == ["u", "v"]
+    assert [made.column(k).to_pylist() for k in range(3)] == [[2**53 + 1, 2], [0.5, 1.5], ["x", None]]
+    filled = ah.convert(frame, cls, missing={"c": "y"})
+    assert filled.schema == made.schema and filled.column(2).to_pylist() == ["x", "y"]
+    with pytest.raises(ValueError, match="'d'"):
+        ah.convert(frame, cls, missing={"d": "y"})
+
+
 @pytest.mark.parametrize("cls", TYPES)
 def test_like_with_a_dtype_keeps_the_names_of_a_frame_of_one_type(cls):
     frame = pd.DataFrame(ONE_TYPE, index=["x", "y"])
