@@ -306,7 +306,8 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
         return getattr(pyarrow, name).from_arrays(columns, names=names)
     with _refusals_of(obj, "arrow"):
         column = hooks.nested.asnested(obj, **{**options, "copy": None if options["copy"] is True else options["copy"]})
-        made = get_exporter("arrow")(column, copy=options["copy"])
+        joins = name == "RecordBatch" and options["copy"] is None and len(column.chunks) > 1
+        made = get_exporter("arrow")(column, copy=True if joins else options["copy"])
     chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]
     if not pyarrow.types.is_struct(made.type):
         chunks = [pyarrow.StructArray.from_arrays([chunk], names=["0"]) for chunk in chunks]

@@ -140,6 +140,16 @@ def test_columns_of_one_name_keep_their_types_and_the_index(cls, copy):
         ah.convert(frame, cls, missing={"d": "y"})
 
 
+def test_chunks_become_one_batch_where_a_copy_is_allowed():
+    given = pa.table({"a": pa.chunked_array([[1], [2, None]]), "b": pa.chunked_array([["x", "y"], ["z"]])})
+    with pytest.raises(ah.Refusal, match="has one chunk") as raised:
+        ah.convert(given, pa.RecordBatch)
+    again = eval(raised.value.call, {"arrayhub": ah, "pyarrow": pa, "x": given})
+    (passed,) = ah.adapt(pa.RecordBatch)(lambda x: [x])(given)
+    for made in (again, ah.convert(given, pa.RecordBatch, copy=None), passed):
+        assert made.num_rows == 3 and [column.to_pylist() for column in made.columns] == [[1, 2, None], ["x", "y", "z"]]
+
+
 @pytest.mark.parametrize("cls", TYPES)
 def test_like_with_a_dtype_keeps_the_names_of_a_frame_of_one_type(cls):
     frame = pd.DataFrame(ONE_TYPE, index=["x", "y"])
