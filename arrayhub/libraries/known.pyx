@@ -363,7 +363,9 @@ cdef Descriptor parse_column(object obj, object stream):
         values = obj.to_numpy()      # a view of numbers; faster than x.values (pandas 3)
         if cnp.PyArray_CheckExact(values) and values.dtype is dtype:
             return numpy.parse(values, stream)
-    return importers[WRAPPER](obj, stream)
+    cdef Descriptor a = importers[WRAPPER](obj, stream)
+    a.flags_ &= ~WRITEABLE      # as `values`: pandas copies on write, which a write to the memory would bypass
+    return a
 
 
 cdef PyObject* _named_data = NULL

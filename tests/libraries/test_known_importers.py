@@ -254,3 +254,11 @@ def test_rows_name_existing_functions():
     for columns in TABLE.values():
         for column, module in (("device", devices), ("dtype", dtypes)):
             assert column not in columns or callable(getattr(module, columns[column]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Int64", "boolean", "Float32", "datetime64[us]", "int64[pyarrow]"])
+def test_memory_of_a_pandas_series_is_read_only(dtype):
+    pd = pytest.importorskip("pandas", minversion="3")  # which shares the memory of copies until one is written
+    series = pd.Series([1, 0], dtype=dtype)
+    assert ah.asarray(series).access != "readwrite" and not np.asarray(series).flags.writeable
+    assert (ah.asarray(series.array).access == "readwrite") == np.asarray(series.array).flags.writeable

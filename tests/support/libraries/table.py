@@ -114,7 +114,7 @@ def to_numpy(x):
 library(
     "pandas",
     View("Int64, Float64, boolean arrays without NA", lambda pd: pd.array([1, 2], dtype="Int64"), to_numpy),
-    View("Series, Index of these types", lambda pd: pd.Series([1.0, 2.0], dtype="Float64"), to_numpy),
+    View("Series, Index of these types", lambda pd: pd.Series([1.0, 2.0], dtype="Float64"), np.asarray, "readonly"),
     View("DatetimeArray, TimedeltaArray", lambda pd: pd.array(pd.date_range("2020", periods=2)), to_numpy),
     View("NumpyExtensionArray", lambda pd: pd.array(np.arange(3.0), dtype=np.dtype("f8")), to_numpy),
     View(
