@@ -39,6 +39,7 @@ def adapt(
     - Callers of pandas and xarray get NumPy arrays, and DataFrames of tables, unless `labels` is True.
     - Two arguments whose index, columns, dims or coords differ along a dimension are an error, unless both are of the
       library `to`, whose functions compare them.
+      A converted array without labels has the default ones of pandas or xarray.
     - Sparse arguments and results remain sparse. They are SciPy's sparse arrays if `to` is "numpy", or if the caller's
       library does not have sparse arrays.
     - A 0-d array in the result becomes a NumPy scalar if the caller's library has only columns, such as pandas.

@@ -16,7 +16,7 @@ from arrayhub._core.errors import PASSES_ON, PlaceError, Refusal, name_of_type, 
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.containers import with_index_columns, with_types_of, without_index
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.convert.labels import are_equal, check_labels, get_names, label_kind, rename, shape_of
+from arrayhub.convert.labels import TABLES, are_equal, check_labels, get_names, label_kind, rename, shape_of
 from arrayhub.convert.names import OWN
 from arrayhub.convert.placement import DeviceConflict, find_deciding
 from arrayhub.convert.target import device_of
@@ -36,6 +36,9 @@ cdef tuple _WITH_READONLY = ("numpy", "numba", OWN, "xarray")
 # Libraries without functions that change an array, and libraries whose functions may change labels and columns.
 cdef tuple _IMMUTABLE = ("arrow", "jax")
 cdef tuple _WITH_LABELS = ("pandas", "polars", "awkward", "xarray")
+
+# Libraries whose functions align arrays by their labels.
+cdef tuple _ALIGNING = ("pandas", "xarray")
 
 # Libraries with sparse arrays in the same kind of memory. For NumPy and numba, the sparse arrays are SciPy's.
 cdef tuple _WITH_SPARSE = ("numpy", "numba", "torch", "jax", "cupy", OWN)
@@ -173,8 +176,10 @@ cdef class Call:
                 self.classify(key, value, places, containers)
         items = self.find_items(places, containers)
         self.check(len(places))
-        for place, argument in zip(places, self.arrays):
-            set_argument(given, keywords, place, self.convert_argument(argument))
+        received = [self.convert_argument(argument) for argument in self.arrays[:len(places)]]
+        self.check_received(received)
+        for place, value in zip(places, received):
+            set_argument(given, keywords, place, value)
         for place, container, inside in items:
             set_argument(given, keywords, place, self.convert_items(container, inside))
         return given
@@ -230,6 +235,24 @@ cdef class Call:
             labelled = [(argument.key, argument.value, argument.type.owner == own) for argument in self.arrays[:top]]
             check_labels(adapter.name, labelled, own not in NESTING)
         self.target = self.find_target(adapter.target.device is None)
+        return 0
+
+    cdef int check_received(self, list received) except -1:
+        """Check the labels that the function receives, where its library aligns arrays by their labels.
+
+        Converted arrays without labels have the default ones. Tables are not compared: their rows have a key in a column.
+        """
+        cdef Adapter adapter = self.adapter
+        cdef Argument argument
+        cdef str own = adapter.target.library
+        if own not in _ALIGNING or not self.has_foreign or len(received) < 2:
+            return 0
+        labelled = []
+        for argument, value in zip(self.arrays, received):
+            is_own = argument.type.owner == own
+            if is_own or label_kind(type(argument.value)) not in TABLES:
+                labelled.append((argument.key, value, is_own))
+        check_labels(adapter.name, labelled, True, {argument.key: argument.value for argument in self.arrays})
         return 0
 
     cdef Target find_target(self, bint one_device):
@@ -318,7 +341,7 @@ cdef class Call:
         """Convert the arguments whose annotation contains a request, except None."""
         cdef Adapter adapter = self.adapter
         cdef Argument argument
-        cdef list met = []
+        cdef list met = [], received = []
         for place, value in [*enumerate(given), *keywords.items()]:
             key = self.key_at(place)
             wish = adapter.requests.get(key)
@@ -332,8 +355,11 @@ cdef class Call:
             met.append((wish, array))
             source = array_of(plain) if is_own else None
             if source is None or source.ptr != array.ptr or source.dtype != array.dtype:
-                set_argument(given, keywords, place, self.convert_value(argument, array))
+                value = self.convert_value(argument, array)
+                set_argument(given, keywords, place, value)
+            received.append(value)
         self.check(len(self.arrays))
+        self.check_received(received)
         check_lengths(adapter.name, met)
         return 0
 

@@ -163,12 +163,17 @@ _AXES: dict[str, Callable[[Any], list[Any]]] = {
 }
 
 
-def check_labels(call: str, arguments: list[tuple[str, Any, bool]], columns: bool = True) -> None:
+def check_labels(
+    call: str,
+    arguments: list[tuple[str, Any, bool]],
+    columns: bool = True,
+    sources: dict[str, Any] | None = None,
+) -> None:
     """Raise ValueError if the labels of two arguments differ along a dimension of equal length.
 
     `arguments` contains a name, a value, and whether the function receives the value unchanged. The labels of two such
     values are not compared. With ``columns=False``, the names of the columns of tables are not compared, because the
-    function receives them.
+    function receives them. `sources` are the values that the caller passed, if the arguments are already converted.
     """
     labelled = []
     for key, obj, is_own in arguments:
@@ -183,11 +188,18 @@ def check_labels(call: str, arguments: list[tuple[str, Any, bool]], columns: boo
         for other_key, other, is_other_own, other_axes in labelled[:k]:
             what = "" if is_own and is_other_own else _difference(other_axes, axes)
             if what:
+                first = _describe(other, other if sources is None else sources[other_key])
+                second = _describe(obj, obj if sources is None else sources[key])
                 raise ValueError(
-                    f"{call}: {what} of {other_key} ({name_of_type(type(other))}) and {key}"
-                    f" ({name_of_type(type(obj))}) differ; accepted: equal labels. Align them first, or pass arrays"
-                    " without labels, such as arrayhub.as_numpy(x)"
+                    f"{call}: {what} of {other_key} ({first}) and {key} ({second}) differ; accepted: equal labels."
+                    " Align them first, or pass arrays without labels, such as arrayhub.as_numpy(x)"
                 )
+
+
+def _describe(obj: Any, source: Any) -> str:
+    """Return the type of an argument and, if it was converted, the type that the function receives."""
+    name = name_of_type(type(source))
+    return name if type(obj) is type(source) else f"{name} as {name_of_type(type(obj))}"
 
 
 def _difference(first: list[Any], second: list[Any]) -> str:

@@ -288,3 +288,39 @@ def test_labels_of_a_converted_argument_are_compared_with_an_own_argument():
         add(series, array)
     assert add(series, array.assign_coords(x=[0, 1])).tolist() == [2, 4]
     assert add(series, series[::-1]).tolist() == [2, 4]
+
+
+PLAIN = {
+    "numpy": lambda shape: np.ones(shape),
+    "torch": lambda shape: pytest.importorskip("torch").ones(shape),
+    "arrayhub": lambda shape: ah.ones(shape),
+    "polars": lambda shape: pl.Series(np.ones(shape)),
+    "pyarrow": lambda shape: pa.array(np.ones(shape)),
+}
+
+
+@pytest.mark.parametrize("library", PLAIN)
+def test_default_labels_of_a_converted_array_are_not_aligned_with_other_labels(library):
+    xarray = pytest.importorskip("xarray")
+    add, make = ah.adapt("pandas")(lambda a, b: a + b), PLAIN[library]
+    series = pd.Series([1.0, 2.0], index=["u", "v"])
+    differ = r"the labels of dimension 0 of {} differ"
+    with pytest.raises(ValueError, match=differ.format(r"a \(pandas.Series\) and b \(.* as pandas.Series\)")):
+        add(series, make(2))
+    with pytest.raises(ValueError, match=differ.format(r"a \(.* as pandas.Series\) and b \(pandas.Series\)")):
+        add(make(2), b=series)
+    assert add(series.reset_index(drop=True), make(2)).tolist() == [2, 3]
+    assert ah.adapt("pandas")(lambda a, b: a * b.sum())(series, make(3)).to_dict() == {"u": 3, "v": 6}
+    array = xarray.DataArray([1.0, 2.0], dims="x")
+    with pytest.raises(ValueError, match=r"a \(xarray.DataArray\) and b \(.* as xarray.DataArray\)"):
+        ah.adapt("xarray")(lambda a, b: a + b)(array, make(2))
+    assert ah.adapt("xarray")(lambda a, b: a + b)(array.rename(x="dim_0"), make(2)).values.tolist() == [2, 3]
+
+
+def test_tables_without_an_index_are_passed_beside_a_frame_with_an_index():
+    merge = ah.adapt("pandas")(lambda a, b: a.merge(b, on="k"))
+    first = pd.DataFrame({"k": [1, 2], "v": [3, 4]}, index=["s", "t"])
+    for second in (pl.DataFrame({"k": [2, 1], "w": [5, 6]}), pa.table({"k": [2, 1], "w": [5, 6]})):
+        assert merge(first, second).to_dict("list") == {"k": [1, 2], "v": [3, 4], "w": [6, 5]}
+    with pytest.raises(ValueError, match="the labels of dimension 1 of a .* and b .* differ"):
+        ah.adapt("pandas")(lambda a, b: a + b)(pd.DataFrame({"k": [1.0], "v": [2.0]}), np.ones((1, 2)))
