@@ -16,9 +16,8 @@ from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import array_or_nested
+from arrayhub.inspection.pictures.drawing import draw_svg, draw_text
 from arrayhub.inspection.pictures.scene import Geometry
-from arrayhub.inspection.pictures.svg import draw_svg
-from arrayhub.inspection.pictures.text import draw_text
 from arrayhub.inspection.texts import of_bytes
 from arrayhub.libraries.numpy import ndarray
 
@@ -68,9 +67,7 @@ class Picture(Geometry):
         return draw_text(self)
 
     def svg(self, *, width: SupportsIndex = 768) -> str:
-        """Draw the layout as SVG: the array by index, and below it the buffer by position.
-
-        An element has the same color in both drawings.
+        """Draw the layout as SVG: the buffer by position, with the colors of a rainbow in logical order.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The layout of an array, and the elements and buffer positions that a picture of it shows. Elements are never read."""
+"""The layout of an array, and the positions of its buffer that a picture shows. Elements are never read."""
 
 import itertools
 import math
@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MOST_CELLS = 64  # maximum number of elements in the drawing of the array, and of places in that of the buffer
+MOST_PLACES = 64  # maximum number of places of a scene
 _LONGEST_ROW = 16  # maximum number of elements of an abbreviated row
 _BUDGETS = (64, 48, 32, 24, 16, 8, 4, 2, 1)
 _LONGEST_INDEX = 8  # maximum number of entries of an index that is shown without an ellipsis
 _MOST_COUNTED = 1 << 14  # maximum number of positions that are enumerated if no formula applies
 
 Index = tuple[int, ...]
-Shown = list[int | None]  # indices along one dimension; None marks omitted indices
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -164,7 +163,6 @@ class Element(NamedTuple):
     at: Index
     position: int
     order: float  # rank in logical order, as a fraction from 0 to 1; equal for elements with the same `position`
-    outside: bool
 
 
 class Place(NamedTuple):
@@ -173,76 +171,72 @@ class Place(NamedTuple):
     start: int
     length: int
     element: Element | None  # first element, in logical order, that covers the range
-    omitted: bool  # whether elements that are not selected may cover the range
+    is_omitted: bool  # whether elements that are not selected may cover the range
     sharing: int  # number of elements that cover the range
-    outside: bool  # whether the range is outside of the buffer
+    is_outside: bool  # whether the range is outside of the buffer
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether no element covers the range."""
+        return self.element is None and not self.is_omitted
+
+    @property
+    def label(self) -> str:
+        """The index of the element, ``*`` or ``* x5`` for unused positions, or dots for omitted elements."""
+        if self.element is not None:
+            return index_text(self.element.at) or "()"
+        return "..." if self.is_omitted else f"* x{self.length}" if self.length > 1 else "*"
 
 
-class Scene:
-    """The elements and buffer positions of a layout that are selected for drawing: at most `budget` elements."""
-
-    def __init__(self, geometry: Geometry, budget: int) -> None:
-        self.geometry = geometry
-        counts = _counts(geometry, budget)
-        # Selected indices along each dimension. None stands for omitted indices.
-        self.axes = [_shown(length, count) for length, count in zip(geometry.shape, counts, strict=True)]
-        self.is_complete = not any(None in axis for axis in self.axes)
-        self.elements = {element.at: element for element in self._elements()}
-        # Consecutive ranges that cover the buffer and all elements, including elements outside of the buffer.
-        self.places = list(self._places())
-
-    def _elements(self) -> Iterator[Element]:
-        geometry = self.geometry
-        selected = ([i for i in axis if i is not None] for axis in self.axes)
-        positions = {
-            index: geometry.offset + sum(i * step for i, step in zip(index, geometry.steps, strict=True))
-            for index in itertools.product(*selected)  # in logical order
-        }
-        rank = {position: number for number, position in enumerate(dict.fromkeys(positions.values()))}
-        for index, position in positions.items():
-            order = rank[position] / max(len(rank) - 1, 1)
-            yield Element(index, position, order, self._is_outside(position, geometry.span))
-
-    def _is_outside(self, position: int, length: int) -> bool:
-        size = self.geometry.size
-        return position < 0 or (size is not None and position + length > size)
-
-    def _places(self) -> Iterator[Place]:
-        geometry = self.geometry
-        elements = sorted(self.elements.values(), key=lambda element: element.position) if geometry.span else []
-        starts = [element.position for element in elements]
-        ends = (0, geometry.size, geometry.low, geometry.high)
-        bounds = {*starts, *(start + geometry.span for start in starts), *(end for end in ends if end is not None)}
-        runs = []
-        for start, stop in itertools.pairwise(sorted(bounds)):
-            covering = elements[bisect_right(starts, start - geometry.span) : bisect_right(starts, start)]
-            runs.append(self._place(start, stop - start, covering))
-        unused = sum(place.length for place in runs if place.element is None and not place.omitted)
-        split = geometry.unit == "element" and unused + len(runs) <= MOST_CELLS
-        for place in runs:
-            if split and place.element is None and not place.omitted:
-                yield from (place._replace(start=place.start + k, length=1) for k in range(place.length))
-            else:
-                yield place
-
-    def _place(self, start: int, length: int, covering: list[Element]) -> Place:
-        geometry, outside = self.geometry, self._is_outside(start, length)
-        if not covering:
-            omitted = not self.is_complete and geometry.low <= start < geometry.high
-            return Place(start, length, None, omitted, 0, outside)
-        # If elements are omitted, only broadcast dimensions are counted.
-        broadcast = (length for length, step in zip(geometry.shape, geometry.steps, strict=True) if step == 0)
-        sharing = len(covering) if self.is_complete else math.prod(broadcast)
-        return Place(start, length, min(covering, key=lambda element: element.at), False, sharing, outside)
+Scene = list[Place]  # consecutive ranges that cover the buffer and all elements, including elements outside of it
 
 
-def scenes(geometry: Geometry, most: int = MOST_CELLS) -> Iterator[Scene]:
-    """Yield ever smaller selections of elements, none with more than `MOST_CELLS` places."""
+def make_scenes(geometry: Geometry, most: int = MOST_PLACES) -> Iterator[Scene]:
+    """Yield ever smaller scenes, none with more than `MOST_PLACES` places, or than `most` elements."""
     for budget in _BUDGETS:
         if budget <= most:
-            scene = Scene(geometry, budget)
-            if len(scene.places) <= MOST_CELLS:
+            scene = list(_places(geometry, budget))
+            if len(scene) <= MOST_PLACES:
                 yield scene
+
+
+def _places(geometry: Geometry, budget: int) -> Iterator[Place]:
+    """Yield the places for at most `budget` elements."""
+    elements = sorted(_select(geometry, budget), key=lambda element: element.position) if geometry.span else []
+    is_complete = len(elements) == geometry.count
+    # If elements are omitted, only broadcast dimensions are counted.
+    broadcast = math.prod(length for length, step in zip(geometry.shape, geometry.steps, strict=True) if step == 0)
+    starts = [element.position for element in elements]
+    ends = (0, geometry.size, geometry.low, geometry.high)
+    bounds = {*starts, *(start + geometry.span for start in starts), *(end for end in ends if end is not None)}
+    runs = []
+    for start, stop in itertools.pairwise(sorted(bounds)):
+        covering = elements[bisect_right(starts, start - geometry.span) : bisect_right(starts, start)]
+        first = min(covering, key=lambda element: element.at, default=None)
+        is_omitted = not covering and not is_complete and geometry.low <= start < geometry.high
+        is_outside = start < 0 or (geometry.size is not None and stop > geometry.size)
+        sharing = len(covering) if is_complete else broadcast
+        runs.append(Place(start, stop - start, first, is_omitted, sharing, is_outside))
+    unused = sum(place.length for place in runs if place.is_unused)
+    is_split = geometry.unit == "element" and unused + len(runs) <= MOST_PLACES
+    for place in runs:
+        if is_split and place.is_unused:
+            yield from (place._replace(start=place.start + k, length=1) for k in range(place.length))
+        else:
+            yield place
+
+
+def _select(geometry: Geometry, budget: int) -> Iterator[Element]:
+    """Yield at most `budget` elements in logical order, those at the ends of each dimension."""
+    counts = _count_indices(geometry, budget)
+    selected = map(_select_indices, geometry.shape, counts)
+    positions = {
+        index: geometry.offset + sum(i * step for i, step in zip(index, geometry.steps, strict=True))
+        for index in itertools.product(*selected)
+    }
+    rank = {position: number for number, position in enumerate(dict.fromkeys(positions.values()))}
+    for index, position in positions.items():
+        yield Element(index, position, rank[position] / max(len(rank) - 1, 1))
 
 
 def index_text(index: Index, between: str = ",") -> str:
@@ -253,8 +247,8 @@ def index_text(index: Index, between: str = ",") -> str:
     return between.join((*map(str, head), "...", *map(str, tail)))
 
 
-def _counts(geometry: Geometry, budget: int) -> list[int]:
-    """Return the number of indices to show along each dimension, with a product of at most `budget`."""
+def _count_indices(geometry: Geometry, budget: int) -> list[int]:
+    """Return the number of indices to select along each dimension, with a product of at most `budget`."""
     if geometry.count <= budget:
         return list(geometry.shape) if geometry.count else [0] * geometry.ndim
     counts = [min(length, budget) for length in geometry.shape]
@@ -267,8 +261,6 @@ def _counts(geometry: Geometry, budget: int) -> list[int]:
     return counts
 
 
-def _shown(length: int, count: int) -> Shown:
-    if count in (0, length):
-        return list(range(count))
+def _select_indices(length: int, count: int) -> list[int]:
     head = (count + 1) // 2
-    return [*range(head), None, *range(length - (count - head), length)]
+    return [*range(head), *range(length - (count - head), length)]
