@@ -72,7 +72,7 @@ class Verdict:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """The result of `explain`. `repr` and `str` return text, and notebooks show a table.
+    """The result of `explain`. `repr` and `str` return text, which notebooks display.
 
     Attributes
     ----------
@@ -137,19 +137,7 @@ class Explanation:
         return rows
 
     def _repr_html_(self) -> str:
-        call = f"<div><code>{html.escape(self.call)}</code></div>" if self.call else ""
-        head = f"<strong>{html.escape(self.type_name)}</strong>: {html.escape(self.summary)}"
-        facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in self.facts)
-        rows = [("in", self.why), *self._offer_rows(), ("out", ""), *self._verdict_rows()]
-        name, text = (f'<td style="{_CELL}">{cell}</td>' for cell in ("<code>{}</code>", "{}"))
-        table = "".join(f"<tr>{name}{text}</tr>".format(*map(html.escape, row)) for row in rows)
-        return (
-            f'<div class="arrayhub-explanation">{call}<div>{head}</div><ul style="margin:0.3em 0">{facts}</ul>'
-            f'<table style="border-collapse:collapse">{table}</table></div>'
-        )
-
-
-_CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"
+        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def explain(obj: Any, /, to: Any = None) -> Explanation:

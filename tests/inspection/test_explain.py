@@ -2,7 +2,7 @@
 
 import contextlib
 import ctypes
-import html.parser
+import html
 import re
 import resource
 import sys
@@ -384,41 +384,11 @@ def test_unknown_library_raises(to):
         ah.explain(np.zeros(3), to=to)
 
 
-class Parser(html.parser.HTMLParser):
-    """An HTML parser that collects text and checks that all elements are closed."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.open, self.text = [], []
-        self.feed(page)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        assert tag in {"div", "strong", "ul", "li", "table", "tr", "th", "td", "code"}
-        self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
-def test_html_contains_consumers_verdicts_and_protocols():
-    for obj in (np.zeros(3)[::-1], b"abc", object(), [1, 2]):
-        explained = ah.explain(obj)
-        said = Parser(explained._repr_html_()).text
-        for verdict in explained.verdicts:
-            assert verdict.consumer in said and any(text.startswith(verdict.verdict) for text in said)
-        for offer in explained.offers:
-            assert offer.protocol in said
-
-
-def test_type_names_are_escaped_in_html():
+def test_html_is_the_escaped_text():
     cls = type("<script>alert(1)</script>", (), {"__module__": "<b>"})
-    page = ah.explain(cls())._repr_html_()
-    assert "<script" not in page and "<b>" not in page
-    Parser(page)
+    for obj in (np.zeros(3)[::-1], b"abc", object(), [1, 2], cls()):
+        explained = ah.explain(obj)
+        assert explained._repr_html_() == f"<pre>{html.escape(str(explained))}</pre>"
 
 
 # ----------------------------------------------------------------------------------------------------- hostile objects
@@ -559,7 +529,6 @@ def test_explain_never_raises(make):
     assert type(text) is str and len(text) < 8_000 and len(page) < 16_000
     assert text.replace("\n", "").isprintable()
     text.encode()
-    Parser(page)
     assert len(str(ah.explain(obj, to="numpy"))) < 3_000
 
 
