@@ -18,7 +18,7 @@ from arrayhub.convert.containers import with_index_columns, with_types_of, witho
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.labels import TABLES, are_equal, check_labels, get_names, label_kind, rename, shape_of
 from arrayhub.convert.names import OWN
-from arrayhub.convert.placement import DeviceConflict, find_deciding
+from arrayhub.convert.placement import find_deciding
 from arrayhub.convert.target import device_of
 from arrayhub.libraries.known import NESTING
 
@@ -261,17 +261,11 @@ cdef class Call:
         if len(self.arrays) == 1:
             argument = self.arrays[0]
             return target_like(argument.value, argument.type, argument.array)
+        keys = [argument.key for argument in self.arrays]
         values = [argument.value for argument in self.arrays]
         targets = [target_like(argument.value, argument.type, argument.array) for argument in self.arrays]
-        try:
-            return find_deciding(values, targets, one_device)[0]
-        except DeviceConflict as error:
-            (first, device), (second, other) = error.args
-            raise ValueError(
-                f"{self.adapter.name}: {(<Argument> self.arrays[first]).key} is on {device}, and"
-                f" {(<Argument> self.arrays[second]).key} on {other};"
-                " accepted: one device. Move one of them with arrayhub.to_device"
-            ) from None
+        advice = "Move one of them with arrayhub.to_device" if one_device else None
+        return find_deciding(self.adapter.name, keys, values, targets, advice)[0]
 
     cdef object convert_argument(self, Argument argument):
         """Return an array as the function receives it."""

@@ -129,41 +129,34 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
     Placement(library='torch', device='cpu')
     """
     targets = [None if issubclass(type(obj), _IGNORED) else target_of(obj, "placement") for obj in objs]
-    try:
-        found, source = find_deciding(objs, targets, prefer is None)
-    except DeviceConflict as error:
-        (first, device), (second, other) = error.args
-        raise ValueError(
-            f"placement: argument {first + 1} is on {device}, and argument {second + 1} on {other};"
-            f" accepted: one device. Pass prefer={str(other)!r}, or move one of them with arrayhub.to_device"
-        ) from None
+    names = [f"argument {k + 1}" for k in range(len(objs))]
+    advice = "Pass prefer='{}', or move one of them with arrayhub.to_device" if prefer is None else None
+    found, source = find_deciding("placement", names, objs, targets, advice)
     return Placement(found, source) if prefer is None else _prefer(prefer, found, source)
 
 
-class DeviceConflict(Exception):
-    """Error for two objects on different devices. `args` consists of two (position, device) pairs."""
-
-
-def find_deciding(objs: Sequence[Any], targets: Sequence[Target | None], one_device: bool) -> tuple[Target, Any]:
+def find_deciding(
+    call: str, names: Sequence[str], objs: Sequence[Any], targets: Sequence[Target | None], advice: str | None
+) -> tuple[Target, Any]:
     """Return the target and the object that determine a placement. Objects without a target are ignored.
 
-    If no object has a target, return the target for NumPy arrays, and None as the object.
-
-    Raises
-    ------
-    DeviceConflict
-        Two objects are on different devices, and `one_device` is true.
+    If no object has a target, return the target for NumPy arrays, and None as the object. Raise ValueError, with
+    `names` and `advice`, if two objects are on different devices and `advice` is not None.
     """
     best, rank, source = Target("numpy", None, CPU), -1, None
-    on_device: tuple[int, Device] | None = None
-    for k, (obj, target) in enumerate(zip(objs, targets, strict=True)):
+    on_device: tuple[str, Device] | None = None
+    for name, obj, target in zip(names, objs, targets, strict=True):
         if target is None:
             continue
         device = CPU if target.device is None else target.device
         if device != CPU:
-            if one_device and on_device is not None and on_device[1] != device:
-                raise DeviceConflict(on_device, (k, device))
-            on_device = on_device or (k, device)
+            on_device = on_device or (name, device)
+            first, other = on_device
+            if advice is not None and other != device:
+                raise ValueError(
+                    f"{call}: {first} is on {other}, and {name} on {device}; accepted: one device."
+                    f" {advice.format(device)}"
+                )
         own = 3 if device != CPU else _rank(obj, target)
         if own > rank:
             best, rank, source = target, own, obj
