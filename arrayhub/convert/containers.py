@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
-from arrayhub._core.errors import Refusal, name_of_type, relabel, root_of, show
+from arrayhub._core.errors import Refusal, name_of_type, root_of
 from arrayhub._core.hooks import hooks
-from arrayhub._core.tree import Tree, kind_of
-from arrayhub.array.usm_array import USMArray
+from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import as_numpy, convert, convert_to_library
 from arrayhub.convert.labels import cache_by_type, label_kind
 from arrayhub.convert.names import get_exporter, library_name
@@ -343,43 +342,6 @@ def _make_variable(obj: Any, options: Options) -> Any:
     return _make_data_array(obj, options).variable
 
 
-def _make_dataset(obj: Any, options: Options) -> Any:
-    """Create a Dataset with one variable per column of a table. They share their first dimension, ``dim_0``."""
-    if options["missing"] is not None:
-        obj, copy = hooks.nested.replace_missing(obj, options["missing"], options["copy"], "xarray")
-        options = {**options, "copy": copy, "missing": None}
-    variables = {}
-    fields = _fields_of(obj, options)
-    for name, field in fields.items():
-        try:
-            data = as_numpy(field, copy=options["copy"])
-        except (BufferError, OverflowError, TypeError, ValueError) as error:
-            refusal = relabel(error, f"xarray.Dataset: column {show(name)}")
-            if isinstance(refusal, Refusal):
-                refusal.call = _call_for_dataset(fields.values(), options)
-            raise refusal from error
-        variables[name] = (("dim_0", *[f"{name}_dim_{k}" for k in range(1, data.ndim)]), data)
-    return sys.modules["xarray"].Dataset(variables)
-
-
-def _call_for_dataset(fields: Iterable[Any], options: Options) -> str:
-    """Return the call that makes a Dataset of copies of all fields, or `asnested` if NumPy does not support a field."""
-    verdicts = {hooks.advice.advise(field, "numpy").verdict for field in fields}
-    if options["copy"] is False and verdicts.isdisjoint(("cannot", "not tried")):
-        return _call_with_copy("xarray.Dataset")
-    return "arrayhub.asnested(x)"
-
-
-def _fields_of(obj: Any, options: Options) -> dict[str, Any]:
-    array = obj if issubclass(type(obj), USMArray) else hooks.nested.asnested(with_index_columns(obj), **options)
-    if isinstance(array, Tree) and kind_of(array.chunks[0]).fields:
-        return dict(array.fields)
-    if isinstance(array, USMArray) and array.dtype.names is not None:
-        values = as_numpy(array)
-        return {name: values[name] for name in array.dtype.names}
-    raise ValueError("xarray.Dataset: the array does not have fields; accepted: records")
-
-
 # --------------------------------------------------------------------------------------------------------------- dpctl
 
 
@@ -401,7 +363,6 @@ _MAKERS: dict[tuple[str, str], Make] = {
     ("pyarrow", "Table"): partial(_make_arrow_table, "Table"),
     ("pyarrow", "Tensor"): _make_tensor,
     ("xarray", "DataArray"): _make_data_array,
-    ("xarray", "Dataset"): _make_dataset,
     ("xarray", "Variable"): _make_variable,
 }
 BY_SHAPE = (_make_frame, _make_series, _make_polars_series)  # the library's function chooses the class by the shape

@@ -30,7 +30,6 @@ _LABELLED = {
     ("pyarrow", "Table"): "table",
     ("pyarrow", "Tensor"): "tensor",
     ("xarray", "DataArray"): "coords",
-    ("xarray", "Dataset"): "dataset",
     ("xarray", "Variable"): "dims",
 }
 TABLES: tuple[str | None, ...] = ("frame", "columns", "table")
@@ -101,8 +100,10 @@ def with_labels(made: Any, model: Any, source: Any = None) -> Any:
     kind = label_kind(type(made))
     if kind is None or shape_of(made) != shape_of(model):
         return made
-    if kind in ("coords", "dims", "dataset"):
-        return _with_coords(made, model, kind)
+    if kind == "coords":
+        return with_coords(made.data, model)
+    if kind == "dims":
+        return type(model)(model.dims, made.data)
     own = get_names(model)
     if kind in ("frame", "series"):
         made = made.copy(deep=False) if made is source else made
@@ -134,18 +135,6 @@ def with_coords(data: Any, model: Any) -> Any:
     made = model.copy(deep=False, data=data)
     made.attrs, made.encoding = {}, {}
     return made
-
-
-def _with_coords(made: Any, model: Any, kind: str) -> Any:
-    """Return an object of xarray with the dims, coords and name of `model`, which has the same shape."""
-    if kind == "dims":
-        return type(model)(model.dims, made.data)
-    if kind == "coords":
-        return with_coords(made.data, model)
-    xarray = sys.modules["xarray"]
-    dims = {name: model[name].dims for name in made if name in model and model[name].shape == made[name].shape}
-    variables = {name: (dims.get(name, made[name].dims), made[name].data) for name in made}
-    return xarray.Dataset(variables, coords={key: value for key, value in model.coords.items() if key not in variables})
 
 
 # ---------------------------------------------------------------------------------------------------------- comparison

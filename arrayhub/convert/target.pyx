@@ -125,7 +125,7 @@ cdef class Target:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = is_of_library and given is obj and copy is not True
         try:
-            if self.library == "xarray" and self.cls is None and cls is not None and label_kind(cls) != "dataset":
+            if self.library == "xarray" and self.cls is None and cls is not None:
                 if labels and label_kind(type(self.model)) == "coords" and shape_of(given) == shape_of(self.model):
                     data = functions.convert(given, inner, copy=copy, dtype=dtype, missing=missing)
                     return with_coords(data, self.model)
@@ -171,7 +171,7 @@ cdef class Target:
                                          checked)
 
     cdef str _inner(self):
-        """Return the library of the data of the model, which belongs to xarray. A Dataset gets data of NumPy."""
+        """Return the library of the data of the model, which belongs to xarray."""
         if label_kind(type(self.model)) not in ("coords", "dims"):
             return "numpy"
         return library_of_type(type(self.model.data)) or "numpy"
@@ -507,7 +507,7 @@ cpdef Target target_of(model, str call):
         `model` is not an array, an array type or the module of a known library.
     """
     cdef ArrayType found = array_type(model)      # None for a type, a module, a number or a list
-    if found is not None and found.owner is not None:
+    if found is not None and found.owner is not None and not found.refused:
         return target_like(model, found)
     if issubclass(type(model), (ModuleType, type)):
         cls = model if issubclass(type(model), type) else None

@@ -68,21 +68,20 @@ MIXED = {"a": np.array([1.0, 2.0]), "b": np.array([3, 4])}
 
 
 def make_table(name, columns):
-    awkward, xarray = pytest.importorskip("awkward"), pytest.importorskip("xarray")
+    awkward = pytest.importorskip("awkward")
     return {
         "pandas": pd.DataFrame,
         "polars": pl.DataFrame,
         "pyarrow": pa.table,
         "batch": lambda columns: pa.record_batch({key: pa.array(column) for key, column in columns.items()}),
         "awkward": awkward.zip,
-        "xarray": lambda columns: xarray.Dataset({key: ("x", column) for key, column in columns.items()}),
     }[name](columns)
 
 
 def names_of(table):
     if isinstance(table, (pa.Table, pa.RecordBatch)):
         return table.schema.names
-    for attribute in ("columns", "fields", "data_vars"):
+    for attribute in ("columns", "fields"):
         if hasattr(table, attribute):
             return list(getattr(table, attribute))
     return None
@@ -93,7 +92,7 @@ SOURCES = ["pandas", "polars", "pyarrow", "batch", "awkward"]
 
 @pytest.mark.parametrize("columns", [ONE_TYPE, MIXED], ids=["one type", "mixed"])
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("target", [*SOURCES, "xarray"])
+@pytest.mark.parametrize("target", SOURCES)
 @pytest.mark.parametrize("copy", [False, True])
 def test_column_names_are_kept(source, target, columns, copy):
     given = make_table(source, columns)
@@ -101,8 +100,6 @@ def test_column_names_are_kept(source, target, columns, copy):
     assert names_of(ah.like(given, type(model), copy=copy)) == ["a", "b"]
     assert names_of(ah.like(given, model, copy=copy)) == ["a", "b"]
     assert names_of(ah.convert(given, type(model), copy=copy)) == ["a", "b"]
-    if target == "xarray":
-        return
     seen = []
 
     @ah.adapt(type(model), copy=None if copy else False)
@@ -203,41 +200,16 @@ def test_tables_with_missing_values_remain_tables(cls):
     assert ah.asnested(made).to_list() == [{"a": 1, "b": 1.5}, {"a": 0, "b": 2.5}]
 
 
-@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
-def test_columns_become_variables_of_a_dataset(library):
-    xarray = pytest.importorskip("xarray")
-    module = pytest.importorskip(library)
-    columns = {"a": [1, 2], "b": [1.5, 2.5]}
-    table = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
-    made = ah.convert(table, xarray.Dataset)
-    assert type(made) is xarray.Dataset
-    assert {name: variable.values.tolist() for name, variable in made.data_vars.items()} == columns
-    assert dict(made.sizes) == {"dim_0": 2}
-
-
-@pytest.mark.parametrize("source", ["pandas", "polars", "pyarrow", "batch"])
-def test_missing_values_of_the_variables_of_a_dataset_are_filled(source):
-    xarray = pytest.importorskip("xarray")
-    column = pd.array([1, None], "Int64") if source == "pandas" else pa.array([1, None])
-    given = make_table(source, {"a": column, "b": [1.5, 2.5]})
-    for model in (xarray.Dataset, xarray.Dataset({"a": ("x", [1])})):
-        for missing, filled in ((0, [1, 0]), ("nan", [1.0, np.nan]), ({"a": 7}, [1, 7])):
-            made = ah.like(given, model, missing=missing)
-            assert type(made) is xarray.Dataset and list(made.data_vars) == ["a", "b"]
-            np.testing.assert_array_equal(made["a"].values, filled)
-        with pytest.raises(ValueError, match=r"^missing: 'mask' creates two arrays"):
-            ah.like(given, model, missing="mask")
-    assert type(ah.convert(given, xarray.Dataset, missing=0)) is xarray.Dataset
-    assert type(ah.convert(pa.array([1, None]), xarray.Variable, missing=0)) is xarray.Variable
-
-
 def test_types_of_xarray():
     xarray = pytest.importorskip("xarray")
     for cls in (xarray.DataArray, xarray.Variable):
         made = ah.convert(np.ones((2, 3)), cls)
         assert type(made) is cls and made.shape == (2, 3)
-    with pytest.raises(ValueError, match=r"^xarray\.Dataset: the array does not have fields; accepted: records"):
+    assert type(ah.convert(pa.array([1, None]), xarray.Variable, missing=0)) is xarray.Variable
+    with pytest.raises(TypeError, match=r"^convert: to is xarray\.Dataset"):
         ah.convert(np.ones((2, 3)), xarray.Dataset)
+    with pytest.raises(TypeError, match=r"^like: the model .* is of type xarray\.Dataset; accepted: an array of numpy"):
+        ah.like(np.ones(2), xarray.Dataset({"a": ("x", [1])}))
 
 
 @pytest.mark.parametrize("cls", [pl.DataFrame, pa.Table])

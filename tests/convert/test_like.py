@@ -157,19 +157,6 @@ def test_data_array_keeps_the_array_library_of_its_data(torch):
     assert type(ah.like(torch.ones(2), model, labels=True).data) is type(model.data)
 
 
-def test_records_become_a_dataset():
-    xarray = pytest.importorskip("xarray")
-    model = xarray.Dataset({"a": ("x", [1, 2]), "b": ("x", [3.0, 4.0])}, coords={"x": [10, 20]})
-    records = np.array([(1.5, 2), (3.5, 4)], [("a", "f8"), ("b", "i4")])
-    result = ah.like(records, model, labels=True)
-    assert result["a"].dims == ("x",)
-    assert result["a"].values.tolist() == [1.5, 3.5]
-    assert result["b"].dtype == "i4"
-    assert result["x"].values.tolist() == [10, 20]
-    with pytest.raises(ValueError, match="the array does not have fields; accepted: records"):
-        ah.like(np.ones(2), model, labels=True)
-
-
 def test_polars_series_and_frames_keep_names():
     polars = pytest.importorskip("polars")
     model = polars.Series("n", [1, 2])

@@ -593,17 +593,3 @@ def test_objects_that_no_copy_converts_to_a_class_raise_type_error():
             with pytest.raises((TypeError, ValueError)):
                 ah.convert(x, cls, copy=copy)
     assert ah.convert(pa.chunked_array([], pa.int64()), pa.Array).type == pa.int64()
-
-
-def test_refused_columns_of_a_dataset_are_named():
-    pl, xr = map(pytest.importorskip, ("polars", "xarray"))
-    missing = pl.DataFrame({"a": [1.0, None], "b": ["x", "y"]})
-    for copy in (False, True):
-        with pytest.raises(ah.Refusal, match="column 'a': 1 of 2 elements of x is missing") as raised:
-            ah.convert(missing, xr.Dataset, copy=copy)
-        assert raised.value.call == "arrayhub.asnested(x)"
-    strings = pl.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
-    with pytest.raises(ah.Refusal, match="column 'b'") as raised:
-        ah.convert(strings, xr.Dataset)
-    assert raised.value.call == "arrayhub.convert(x, xarray.Dataset, copy=True)"
-    assert type(called(raised.value.call, strings)) is xr.Dataset

@@ -876,9 +876,6 @@ def test_dates_of_tables_are_filled():
     assert filled.schema == table.schema and filled.rows() == [(DAY, [1, 0]), (DAY, [2, 3])]
     dates = ah.as_pandas(table, missing={"d": DAY, "n": 0})["d"]
     assert dates.dtype == "date32[day][pyarrow]" and dates.tolist() == [DAY, DAY]
-    xarray = pytest.importorskip("xarray")
-    dataset = ah.convert(table, xarray.Dataset, missing={"d": DAY, "n": 0})
-    assert dataset["d"].dtype == "M8[s]" and dataset["n"].values.tolist() == [[1, 0], [2, 3]]
 
 
 @pytest.mark.parametrize("export", [ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward])
