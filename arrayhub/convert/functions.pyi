@@ -122,28 +122,6 @@ def array_or_nested(obj: Any, copy: Copy = False, /) -> Any: ...
 @overload
 def convert(
     obj: Any,
-    to: Literal["numpy", "np"],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> npt.NDArray[Any]: ...
-@overload
-def convert(
-    obj: Any,
-    to: Literal["torch", "pytorch"],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> torch.Tensor: ...
-@overload
-def convert(
-    obj: Any,
     to: str | ModuleType,
     *,
     copy: Copy = False,
