@@ -6,39 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import InterfaceError, Refusal, root_of
 from arrayhub._core.hooks import hooks
-from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
+from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import offer, protocols_of_type
+from arrayhub.convert.functions import protocols_of_type
 from arrayhub.convert.names import library_name
 from arrayhub.inspection.datashape import type_of
-from arrayhub.inspection.texts import align_columns, attempt, is_capsule, printable, reason, try_call, type_name
-from arrayhub.inspection.values import sample_rows
+from arrayhub.inspection.texts import align_columns, attempt, is_capsule, printable, type_name
 from arrayhub.libraries import wrappers
 from arrayhub.runtimes.host import is_host_readable
 
 ZERO_COPY, COPY, CANNOT, NOT_TRIED = "zero-copy", "copy=True", "cannot", "not tried"
-
-
-@dataclass(frozen=True)
-class Offer:
-    """Result of an import through one protocol that the object supports.
-
-    Attributes
-    ----------
-    protocol : str
-        The name in ``asarray(via=)``, or ``"exchange"`` for DLPack's C exchange table, which ``via=`` does not accept.
-    works : bool
-        Whether the protocol returns an array.
-    gives : str
-        Description of the array, or the reason for the refusal.
-    """
-
-    protocol: str
-    works: bool
-    gives: str
 
 
 @dataclass(frozen=True)
@@ -83,11 +62,12 @@ class Explanation:
     facts : tuple of str
         Properties that some consumers do not support: non-contiguous, unaligned, byte-swapped, read-only, immutable, on
         a device.
-    offers : tuple of Offer
-        The protocols that the object supports, in the order in which `asarray` tries them.
+    protocols : tuple of str
+        The protocols whose attributes the object has, in the order in which `asarray` tries them: names of
+        ``asarray(via=)``, and ``"exchange"`` for DLPack's C exchange table. `check` compares what they describe.
     taken : str or None
         The protocol that is used by `asarray`, or by `asnested` if the object is not dense. None if the import fails or
-        does not use any of `offers`.
+        does not use any of `protocols`.
     why : str
         The reason for `taken`.
     verdicts : tuple of Verdict
@@ -100,7 +80,7 @@ class Explanation:
     type_name: str
     summary: str
     facts: tuple[str, ...]
-    offers: tuple[Offer, ...]
+    protocols: tuple[str, ...]
     taken: str | None
     why: str
     verdicts: tuple[Verdict, ...]
@@ -117,14 +97,10 @@ class Explanation:
         yield f"{self.type_name}: {self.summary}"
         yield from (f"  {fact}" for fact in self.facts)
         yield f"in: {self.why}"
-        yield from map("  {}".format, align_columns(self._offer_rows()))
+        if self.protocols:
+            yield f"  protocols: {', '.join(self.protocols)}"
         yield "out:"
         yield from map("  {}".format, align_columns(self._verdict_rows()))
-
-    def _offer_rows(self) -> list[tuple[str, str]]:
-        """Return the name of each protocol, and what it gives."""
-        says = ("taken" if o.protocol == self.taken else "gives" if o.works else "refuses" for o in self.offers)
-        return [(o.protocol, f"{word}: {o.gives}") for word, o in zip(says, self.offers, strict=True)]
 
     def _verdict_rows(self) -> list[tuple[str, str]]:
         """Return the name of each consumer, and its verdict with the reason, unless it equals `why`, and the call."""
@@ -195,21 +171,13 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
         summary, why = "no array", source.reason
     elif not source.copied:
         taken, why = None if source.array is obj else getattr(source.array, "protocol", None), source.how
-    # The own protocols of a wrapper are not used.
-    wraps = array is not None and taken is None and wrappers.unwraps(type(obj))
-    offers = () if to is not None or wraps else tuple(_offers(obj, array, taken, why, stream))
-    if not source.copied and isinstance(source.array, Tree):
-        used = Offer("arrow" if source.array is obj else source.array.protocol, True, summary)
-        others = not wrappers.unwraps(type(obj))
-        offers = tuple(
-            used if o.protocol == used.protocol else o for o in offers if others or o.protocol == used.protocol
-        )
+    protocols = () if to is not None else tuple(_protocols_of(obj, taken))
     consumers = (to,) if to is not None else source.consumers
     verdicts = tuple(hooks.advice.advise(obj, consumer, source) for consumer in consumers)
     facts = tuple(_facts(array)) if array is not None else source.facts
     call = verdicts[0].call if to is not None else _shortest_call(source, stream, verdicts)
     verdicts = tuple(replace(v, call="") if v.verdict in (ZERO_COPY, COPY) else v for v in verdicts)
-    return Explanation(name, summary, facts, offers, taken, why, verdicts, call)
+    return Explanation(name, summary, facts, protocols, taken, why, verdicts, call)
 
 
 def _shortest_call(source: Any, stream: str, verdicts: tuple[Verdict, ...]) -> str:
@@ -239,41 +207,21 @@ def _how_imported(obj: Any, array: USMArray, name: str) -> tuple[str | None, str
     return array.protocol, f"asarray uses {array.protocol}, the first protocol of the object that succeeds"
 
 
+def _protocols_of(obj: Any, taken: str | None) -> Iterator[str]:
+    """Yield the names of the protocols of an object. An attribute that raises an error does not count.
+
+    Attributes of the protocol that the import has read are not read again.
+    """
+    names = (attempt(protocols_of_type, type(obj))[0] or (False, ()))[1]
+    for row in PROTOCOLS:
+        is_known = row.name == taken or not row.attributes
+        if row.name in names and (is_known or any(attempt(hasattr, obj, name)[0] for name in row.attributes)):
+            yield row.name
+
+
 def through_protocol(array: Any) -> str:
     """Return " through" and the protocol of an array, or "" if the array was not imported."""
     return "" if array.protocol == "constructed" else f" through {array.protocol}"
-
-
-def _offers(obj: Any, array: USMArray | None, taken: str | None, why: str, stream: str) -> Iterator[Offer]:
-    """Yield the result of each protocol of the object. The protocol that the import used is not tried again.
-
-    If the import failed, `why` is the reason. If the object is a stream, `stream` describes it, and Arrow's interface
-    is not tried.
-    """
-    known, protocols = attempt(protocols_of_type, type(obj))[0] or (False, ())
-    if is_capsule(obj):
-        if array is not None:
-            yield Offer("dlpack", True, _summary(array))
-        return
-    if array is None and root_of(type(obj)) == "pandas":
-        # An offer converts all columns, although only their types decide about the result.
-        rows = attempt(sample_rows, obj)[0]
-        obj = obj if rows is None else rows
-    for protocol in protocols:
-        if protocol == taken and array is not None:
-            yield Offer(protocol, True, _summary(array))
-        elif protocol == "arrow" and stream:
-            yield Offer(protocol, False, f"{stream}; explain does not read it")
-        elif protocol == "exchange" and known:  # the library's importer also checks facts that the table does not have
-            yield Offer(protocol, array is not None, why if array is None else "DLPack's C exchange table")
-        else:
-            found, error = try_call(offer, obj, protocol)
-            if found is not None:
-                elsewhere = array is not None and found.size and found.ptr != array.ptr
-                yield Offer(protocol, True, _summary(found) + (", at another address" if elsewhere else ""))
-            elif error is not None:
-                refusal = str(error) if isinstance(error, (Refusal, InterfaceError)) else reason(error)
-                yield Offer(protocol, False, printable(refusal))
 
 
 def _summary(array: USMArray) -> str:

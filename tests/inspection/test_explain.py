@@ -211,40 +211,28 @@ def test_explanation_does_not_keep_the_object_alive():
     assert "3 * int" in explained.summary
 
 
-def test_offers_list_the_protocols_of_the_object():
+def test_explanation_lists_the_protocols_of_the_object():
     explained = ah.explain(np.zeros(3, ">i4"))
-    offers = {offer.protocol: offer for offer in explained.offers}
-    assert list(offers) == ["buffer", "dlpack", "array_interface", "array_struct"]
-    assert not offers["dlpack"].works
-    assert offers["buffer"].gives == "3 * byteswap[int32], readwrite, on cpu"
+    assert explained.protocols == ("buffer", "dlpack", "array_interface", "array_struct")
     assert explained.taken == "array_interface"
-    only = ah.explain(StructProducer())
-    assert [(offer.protocol, offer.works) for offer in only.offers] == [("array_struct", True)]
+    assert "\n  protocols: buffer, dlpack, array_interface, array_struct\n" in str(explained)
+    assert ah.explain(StructProducer()).protocols == ("array_struct",)
 
 
-def test_explanation_contains_the_reason_for_an_unused_protocol():
+def test_explanation_names_the_first_protocol_that_succeeds():
     said = np.arange(3).__array_interface__
     explained = ah.explain(producer(__dlpack__=raising(BufferError("not today")), __array_interface__=said))
     assert explained.taken == "array_interface"
     assert "the first protocol of the object that succeeds" in explained.why
-    assert "  dlpack           refuses: not today" in str(explained)
 
 
 @pytest.mark.parametrize(
     ("error", "reason"),
-    [(KeyError("shape"), "KeyError: 'shape'"), (SystemExit(3), "SystemExit: 3"), (Wicked, "Wicked")],
+    [(KeyError("shape"), "'shape'"), (SystemExit(3), "SystemExit: 3"), (Wicked, "Wicked")],
 )
-def test_reason_of_an_error_contains_its_type(error, reason):
+def test_explanation_contains_the_error_of_the_object(error, reason):
     explained = ah.explain(with_method("__array_interface__", property(raising(error))))
-    assert [offer.gives.removeprefix(f"{__name__}.") for offer in explained.offers] == [reason]
-
-
-def test_protocols_of_a_tensor_that_requires_grad_do_not_work():
-    torch = pytest.importorskip("torch")
-    explained = ah.explain(torch.zeros(3, requires_grad=True))
-    assert [(offer.protocol, offer.works) for offer in explained.offers] == [("exchange", False), ("dlpack", False)]
-    assert all("Call x.detach()" in offer.gives for offer in explained.offers)
-    assert all(offer.works for offer in ah.explain(torch.zeros(3)).offers)
+    assert explained.summary == "no array" and explained.why.endswith(reason)
 
 
 @pytest.mark.slow
@@ -288,7 +276,6 @@ def test_explain_describes_the_wrapped_array():
     xarray = pytest.importorskip("xarray")
     explained = ah.explain(xarray.DataArray(np.zeros(3)))
     assert explained.why == "it is a wrapper; asarray imports its .data through array_interface"
-    assert explained.offers == ()
 
 
 def test_constructed_array_does_not_have_a_protocol():
@@ -304,17 +291,14 @@ def test_explanation_of_an_unaligned_array_has_the_documented_text():
     mem = np.zeros(9, "i1")
     text = str(ah.explain(mem[1:].view(">i4")))
     assert (
-        re.sub("0x[0-9a-f]+", "0x*", "\n".join(text.split("\n")[:11]))
+        re.sub("0x[0-9a-f]+", "0x*", "\n".join(text.split("\n")[:8]))
         == """\
 call: arrayhub.asarray(x)
 numpy.ndarray: 2 * unaligned[byteswap[int32]], readwrite, on cpu
   unaligned: the address is 0x*; asarray(x).aligned() copies
   byte-swapped: not in the machine's byte order; asarray(x).native() copies
 in: asarray imports numpy.ndarray natively and reports the protocol as array_interface
-  buffer           gives: 2 * unaligned[byteswap[int32]], readwrite, on cpu
-  dlpack           refuses: DLPack only supports native byte order.
-  array_interface  taken: 2 * unaligned[byteswap[int32]], readwrite, on cpu
-  array_struct     gives: 2 * unaligned[byteswap[int32]], readwrite, on cpu
+  protocols: buffer, dlpack, array_interface, array_struct
 out:
   numpy  zero-copy"""
     )
