@@ -191,19 +191,14 @@ cdef int place_inside(Descriptor a, Recipe recipe) except -1:
     return 0
 
 
-def memory_of(Descriptor model, str argument, str advice):
-    """Return the arguments `memory` and `device` for an allocation of the same kind and on the same device as `model`.
-
-    `argument` is the name of the argument that contains `model`, and `advice` a call that works, for an error.
-    """
+def memory_of(Descriptor model):
+    """Return the arguments `memory` and `device` for an allocation of the same kind and on the same device as `model`."""
     if model.usm_type_:
         return f"usm_{model.usm_type}", queue_of(model)
-    kind = model.device.type
-    if kind not in _ROWS:
-        raise ValueError(
-            f"{argument}: the array is on {model.device}; accepted: arrays on the host, SYCL or CUDA devices. {advice}"
-        )
-    return kind, None if kind == "cpu" else model.device
+    if model.device.type not in _ROWS:
+        raise ValueError(f"like: the array is on {model.device}; accepted: arrays on the host, SYCL or CUDA devices. Omit"
+                         " like=, and pass memory='cpu'")
+    return model.device.type, None if model.device_.device_type == kDLCPU else model.device
 
 
 # --------------------------------------------------------------------------------- recipes: cached layouts
@@ -334,15 +329,12 @@ def refuse_packed(Descriptor array, str argument, str advice):
 cdef object create(dtype, like, backend, tuple arguments, memory, device, bint zeroed):
     """Implement `empty` and `zeros`. `arguments` are those of `write_recipe`."""
     preset = None if backend is None else layouts.find_preset(backend)
-    cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else element_type(dtype)
-    if element.type_num == cnp.NPY_VOID:        # includes sub-arrays, which `element_type` rejects
-        element_type(element)
+    cdef cnp.dtype element = _FLOAT64 if dtype is None else element_type(dtype)
     if like is None:
         return new(arguments, preset, element, kind_of(memory), device, zeroed)
     if memory is not None or device is not None:
-        given = "memory" if memory is not None else "device"
-        raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
-                        " memory; accepted: one of the two")
+        given, value = ("device", device) if memory is None else ("memory", memory)
+        raise TypeError(f"{given}: {show(value)} is given with like=, which determines the memory; accepted: one of the two")
     cdef Descriptor model = asarray(like)
     if dtype is None:
         refuse_packed(model, "like", "Pass dtype='int8', or call x.copy() for packed elements")
@@ -355,7 +347,7 @@ cdef object create(dtype, like, backend, tuple arguments, memory, device, bint z
         kind = &_KINDS[BY_TORCH]
         device = model
     elif model.device_.device_type != kDLCPU:
-        memory, device = memory_of(model, "like", "Omit like=, and pass memory='cpu'")
+        memory, device = memory_of(model)
         kind = kind_of(memory)
     return new(arguments, preset, element, kind, device, zeroed)
 

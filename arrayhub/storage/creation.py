@@ -52,12 +52,13 @@ else:
     from arrayhub.storage.allocation import zeros as zeros
 
 
-def _check_names(call: str, options: Options) -> None:
-    """Raise TypeError if `options` contains a keyword that `empty` does not accept."""
+def _allocate(call: str, shape: _Shape, dtype: _DTypeLike | None, options: Options) -> USMArray:
+    """Return ``empty(shape, dtype, **options)``. Errors about an unknown keyword name the public function `call`."""
     for name in options:
         if name not in Options.__annotations__:
             accepted = ", ".join(Options.__annotations__)
             raise TypeError(f"{call}() got an unexpected keyword argument {name!r}; accepted: dtype, {accepted}")
+    return empty(shape, dtype, **options)
 
 
 def ones(shape: _Shape = None, dtype: _DTypeLike | None = None, **options: Unpack[Options]) -> USMArray:
@@ -83,8 +84,7 @@ def ones(shape: _Shape = None, dtype: _DTypeLike | None = None, **options: Unpac
     >>> arrayhub.ones(3).tolist()
     [1.0, 1.0, 1.0]
     """
-    _check_names("ones", options)
-    fresh = empty(shape, dtype, **options)
+    fresh = _allocate("ones", shape, dtype, options)
     # 1-bit signed integers (ml_dtypes.int1) cannot represent 1.
     value = _element("ones", 1, fresh.dtype) if rank(fresh.dtype) == 1 else np.ones((), fresh.dtype)
     transfer.write(fresh, asarray(value))
@@ -120,8 +120,7 @@ def full(
     >>> arrayhub.full((2, 2), 7, "u1").tolist()
     [[7, 7], [7, 7]]
     """
-    _check_names("full", options)
-    fresh = empty(shape, dtype, **options)
+    fresh = _allocate("full", shape, dtype, options)
     transfer.write(fresh, asarray(_element("full", fill_value, fresh.dtype)))
     return fresh
 
@@ -176,7 +175,6 @@ def from_array(
     >>> x.strides, x.is_copy
     ((1, 2), True)
     """
-    _check_names("from_array", options)
     if data is None and device_data is None:
         raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")
     is_near = device_data is None or options.get("memory") not in ("cuda", "cuda_managed", "usm_device", "usm_shared")
@@ -188,6 +186,6 @@ def from_array(
     for name in ("dims", "origin", "halo"):
         if options.get(name) is None and (name != "dims" or options.get("dimensions") is None):
             options[name] = getattr(source, name)
-    fresh = empty(source.shape, source.dtype, **options)
+    fresh = _allocate("from_array", source.shape, source.dtype, options)
     transfer.write(fresh, source)
     return as_copy(fresh)

@@ -174,16 +174,15 @@ ACCEPTED_DIMENSIONS = "'I', 'J', 'K' and decimal numbers such as '0' for data di
 
 
 class Preset(NamedTuple):
-    """Layout rule of a backend, and its row padding in elements."""
+    """Row padding of a backend in elements, and its layout rule for dimensions in the order I, J, K, numbers."""
 
     rule: LayoutRule
     alignment: int
-    is_ordered: bool = False  # whether the rule requires dimensions in the order I, J, K, data dimensions
 
     def rank(self, dims: Iterable[Any]) -> tuple[int, ...]:
         """Return the ranks of dimensions, which may be in any order."""
         names = read_dimensions(dims)
-        axes = stencil_order(names) if self.is_ordered else range(len(names))
+        axes = stencil_order(names)
         ranks = read_ranks(self.rule(tuple(names[axis] for axis in axes)), len(names))
         return tuple(ranks[axes.index(axis)] for axis in range(len(names)))
 
@@ -217,7 +216,7 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
     name : str
         Name of the backend.
     base_layout : sequence of int or callable
-        Ranks of I, J and K, with 0 for the largest stride, or a function that maps a tuple of dimension names to ranks.
+        Ranks of I, J and K, with 0 for the largest stride, or a function from names (I, J, K, then numbers) to ranks.
     alignment : int, optional
         Rows are padded to a multiple of this number of elements, as in GT4Py.
 
@@ -238,10 +237,9 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
     elements = integer(alignment, "alignment")
     if elements < 1:
         raise ValueError(f"layouts.register: alignment is {elements}; accepted: 1 or more elements")
-    rule = (
-        base_layout if callable(base_layout) else partial(_rank_by_meaning, read_ranks(base_layout, 3, "base_layout"))
-    )
-    _presets[name] = Preset(rule, elements)
+    if not callable(base_layout):
+        base_layout = partial(_rank_by_meaning, read_ranks(base_layout, 3, "base_layout"))
+    _presets[name] = Preset(base_layout, elements)
 
 
 def layout_for(dims: Iterable[Any], /, backend: str) -> tuple[int, ...]:
@@ -293,7 +291,7 @@ def find_preset(backend: str) -> Preset:
         with contextlib.suppress(ImportError):
             import_module(_GT4PY)
         if (entry := _read_gt4py().get(backend)) is not None:
-            return Preset(entry["layout_map"], entry["alignment"], is_ordered=True)
+            return Preset(entry["layout_map"], entry["alignment"])
     raise ValueError(
         f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}. Register it with"
         " arrayhub.storage.layouts.register(name, base_layout)"

@@ -509,7 +509,7 @@ def padded_copy(Descriptor array, Py_ssize_t boundary):
         on_boundary = -run.ptr % boundary
         if on_boundary >= run.size:      # no byte of the run is on a boundary
             return transfer.copy(run)
-        memory, device = memory_of(run, "array", "Call arrayhub.to_host(x)")
+        memory, device = memory_of(run)
         fresh = empty(run.shape, run.dtype, alignment=boundary, aligned_index=(on_boundary,), memory=memory, device=device)
         transfer.write(fresh, run)
         return fresh

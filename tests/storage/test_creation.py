@@ -187,8 +187,8 @@ def test_registered_presets_are_used(registered):
     assert mine in layouts.names()
     assert layout_for("IJK0", mine) == (3, 1, 2, 0)
     assert empty((5, 6, 7), "f4", backend=mine).strides == (1, 56, 8)
-    layouts.register(mine, lambda dimensions: range(len(dimensions)))
-    assert empty((5, 6, 7), "f4", backend=mine).strides == (42, 7, 1)  # the cached layout is invalidated
+    layouts.register(mine, lambda dimensions: range(len(dimensions)))  # of I, J, K
+    assert empty((7, 5, 6), "f4", dims="KIJ", backend=mine).strides == (1, 42, 7)  # the cached layout is invalidated
     layouts.register(mine, lambda dimensions: (0,) * len(dimensions))
     with pytest.raises(ValueError, match="layout: .*permutation"):
         empty((5, 6), backend=mine)
@@ -465,8 +465,8 @@ def test_like_without_a_shape_keeps_all_properties(memory, name):
             assert getattr(like, attribute) == getattr(x, attribute), attribute
     other = function(like=x, dtype="i8", layout="C", dims="KJ")
     assert (other.dims, other.strides, other.dtype) == (("K", "J"), (5, 1), np.int64)
-    with pytest.raises(TypeError, match="is given with like="):
-        function(like=x, memory="cpu")
+    with pytest.raises(TypeError, match="memory: 'cpu' is given with like="):
+        function(like=x, memory="cpu", device="cuda:0")
 
 
 def test_like_keeps_the_labels_of_views():
