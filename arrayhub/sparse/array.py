@@ -321,9 +321,6 @@ class SparseArray(SparseParts):
     def __eq__(self, other: object) -> Any:
         raise TypeError("SparseArray does not implement ==; compare arrays of a library, such as arrayhub.as_scipy(x)")
 
-    __ne__ = __eq__
-    __hash__ = None  # type: ignore[assignment]
-
     def __bool__(self) -> NoReturn:
         raise TypeError("SparseArray does not have a truth value; use x.nnz, or arrayhub.as_scipy(x)")
 

@@ -8,15 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub import transfer
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
-from arrayhub._core.errors import Refusal, name_of_type, needed, show
+from arrayhub._core.errors import Refusal, name_of_type, show
 from arrayhub.convert.functions import as_cupy, as_numpy, as_torch, asarray, convert
 from arrayhub.convert.names import OWN, SPARSE, sparse_library
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.formats import ACCEPTED, PADDED, TRUSTED, find_used, is_canonical, to_format, validate
+from arrayhub.sparse.formats import ACCEPTED, INT32_MAX, PADDED, TRUSTED, find_used, is_canonical, to_format, validate
 from arrayhub.sparse.libraries import RULES, SparseLibrary, assparse, sparse_or_none
 
 
@@ -160,20 +159,15 @@ def export(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = Fa
     row = RULES.get(library)
     if row is None:
         raise refusal_of_sparse(obj, library)
-    conformed = conform(x, library, copy)
-    if copy:
-        shared = {id(array) for array in (x.data, *x.structure)}  # `conform` has copied the other parts
-        conformed = conformed._map(lambda array: transfer.copy(array) if id(array) in shared else array)
-    options: dict[str, Any] = {"copy": None if copy else copy}
+    options: dict[str, Any] = {"copy": copy}
     if row.export in (as_torch, as_cupy):  # the other libraries have read-only arrays
         options["allow_readonly"] = allow_readonly
-    return row.emit(conformed, partial(row.export, **options), matrix)
+    return row.emit(conform(x, library, copy), partial(row.export, **options), matrix)
 
 
 # ------------------------------------------------------------------------- conversion of what a library does not accept
 
 _COUNTS = "the batches have different numbers of stored values"
-_MAX_INT32 = 2**31 - 1
 
 
 def conform(x: Any, library: str, copy: Copy) -> Any:
@@ -187,8 +181,6 @@ def conform(x: Any, library: str, copy: Copy) -> Any:
         return x
     check_kind(sparse_kind_of(x), library)
     given = x
-    if library == "jax":
-        needed("jax", "to create its sparse arrays")
     if rules.host and not x._is_on_host():
         if not copy:
             raise Refusal(library, _unreadable(x, library), call="x.to_host()")
@@ -261,7 +253,7 @@ def sparse_kind_of(x: Any) -> SparseKind:
     """Return the properties of a sparse array. Pointers in host memory show whether batches are uneven."""
     padded = x._state & PADDED and x.batch_ndim and x.format != "coo" and x._is_on_host()
     uneven = bool(padded) and np.unique(as_numpy(x.indptr)[..., -1]).size > 1
-    wide = max(x.shape, default=0) > _MAX_INT32 and any(array.dtype.itemsize == 8 for array in x.structure)
+    wide = max(x.shape, default=0) > INT32_MAX and any(array.dtype.itemsize == 8 for array in x.structure)
     return SparseKind(x.format, x.shape, x.batch_ndim, x.dense_ndim, x.dtype, uneven, wide)
 
 

@@ -211,7 +211,7 @@ def _sorted_coords(x: Any) -> bool:
 # therefore take the same way: the stored values become elements with coordinates, which are sorted and added. The batch
 # is the first coordinate.
 
-_INT32_MAX = 2**31 - 1
+INT32_MAX = 2**31 - 1
 
 
 def elements(x: Any, keeps_blocks: bool = False) -> tuple[tuple[Any, ...], Any]:
@@ -236,7 +236,7 @@ def elements(x: Any, keeps_blocks: bool = False) -> tuple[tuple[Any, ...], Any]:
         lines = np.tile(np.arange(counts.shape[-1]), batches)
         coords = [np.repeat(lines, counts.reshape(-1)), flatten(x.indices)][:: -1 if row.compressed else 1]
     coords = [flatten(np.arange(batches).repeat(stored[-1]).reshape(stored)), *coords]
-    is_narrow = max((*x.shape, batches)) <= _INT32_MAX and all(array.itemsize <= 4 for array in x.structure)
+    is_narrow = max((*x.shape, batches)) <= INT32_MAX and all(array.itemsize <= 4 for array in x.structure)
     coords = [array.astype(np.int32 if is_narrow else np.int64, copy=False) for array in coords]
     expands = x.blocksize and not keeps_blocks
     return _expand_blocks(x.blocksize, coords, flatten(values)) if expands else (tuple(coords), flatten(values))
@@ -296,7 +296,7 @@ def _compress(x: Any, name: str, row: Any, coords: list[Any], stored: Any) -> An
     Batches with fewer stored values than the largest batch are padded with zeros.
     """
     number, major, minor = coords
-    dtype = np.int64 if len(major) > _INT32_MAX else major.dtype
+    dtype = np.int64 if len(major) > INT32_MAX else major.dtype
     batch, blocksize = x.shape[: x.batch_ndim], x.blocksize if row.blocks else None
     length = x.shape[x.batch_ndim + row.compressed] // (blocksize or (1, 1))[row.compressed]
     counts = np.bincount(number.astype(np.int64) * length + major, minlength=math.prod(batch) * length)

@@ -360,24 +360,18 @@ def assparse(
     copy = check_copy(copy, "assparse")
     x = sparse_or_none(obj, copy if dtype is None and device is None else None)
     if x is None:
-        advice = _SPARSE_COLUMNS.get(name_of_type(type(obj)), "") if hasattr(obj, "sparse") else ""
+        columns = f"assparse(x{'' if hasattr(obj, 'columns') else '.to_frame()'}.sparse.to_coo()), which copies"
+        is_pandas = root_of(type(obj)) == "pandas" and hasattr(obj, "sparse")
         raise TypeRefusal(
             "assparse",
             f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse",
             "sparse arrays of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
-            f" {advice or 'Use arrayhub.asarray(x) for dense arrays'}",
+            f" Use arrayhub.{columns if is_pandas else 'asarray(x) for dense arrays'}",
         )
     made = x._change(dtype, device)
     if copy and made is x and root_of(type(obj)) != "onedal":  # oneDAL itself makes a copy
         made = x.copy()
     return made if validate else made._with_parts(made.data, made.structure, TRUSTED)
-
-
-# Advice for sparse pandas objects, which store only the values that differ from a fill value.
-_SPARSE_COLUMNS = {
-    "pandas.DataFrame": "Use arrayhub.assparse(x.sparse.to_coo()), which copies",
-    "pandas.Series": "Use arrayhub.assparse(x.to_frame().sparse.to_coo()), which copies",
-}
 
 
 def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:

@@ -15,12 +15,11 @@ from arrayhub.inspection.printout import head_lines, part_lines
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.export import convert_like, device_of, export, refusal_of_sparse, relocate
 from arrayhub.sparse.formats import PADDED, check_indices, elements, name_structure
-from arrayhub.sparse.libraries import assparse, import_parts
+from arrayhub.sparse.libraries import import_parts
 from arrayhub.sparse.libraries import sparse_or_none as import_or_none
 from arrayhub.transport.codec import restore_state, state_error
 
 __all__ = [
-    "assparse",
     "convert_like",
     "device_of",
     "export",
