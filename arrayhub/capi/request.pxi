@@ -713,10 +713,8 @@ cdef class Request:
         cdef Descriptor a = None
         try:
             a = import_array(obj, None)
-        except PASSES_ON:
-            raise
         except Exception as error:
-            if isinstance(error, PASSES_ON):      # a MemoryError, which replaces the error if the traceback cannot be allocated
+            if isinstance(error, PASSES_ON):      # also a MemoryError that replaces an error without memory for its traceback
                 raise
         return a is not None and not import_copied(a, obj) and misfit(a, &self.r) == FITS and self.fits_pattern(a)
 
@@ -733,10 +731,8 @@ cdef class Request:
         words = ""
         try:
             self.asarray(obj)
-        except PASSES_ON:
-            raise
         except Exception as error:
-            if isinstance(error, PASSES_ON):      # a MemoryError, which replaces the error if the traceback cannot be allocated
+            if isinstance(error, PASSES_ON):      # also a MemoryError that replaces an error without memory for its traceback
                 raise
             words = str(error)
         return words
