@@ -24,7 +24,6 @@ import weakref
 
 import numpy as np
 
-cimport cython
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
@@ -99,25 +98,6 @@ def reduce(Descriptor array, int protocol):
 
     Raise PicklingError for device memory, if the setting of `arrayhub.transport.pickling` forbids a copy.
     """
-    cdef MappedArray mapped
-    if is_done(&_registered) and is_mapped(array):
-        mapped = MappedArray.__new__(MappedArray)
-        mapped.array = array
-        return _unpickle, (None, mapped)
-    return reduce_elements(array, protocol)
-
-
-cdef bint is_mapped(Descriptor a) except -1:
-    """Return whether other processes of the machine may be able to map the memory of an array."""
-    cdef Footprint span
-    if a.device_.device_type != kDLCPU:
-        return False
-    measure_in_place(a, &span)
-    return shared_memory.is_mapped(a.base_, <size_t> (a.data_ + span.low), span.nbytes)
-
-
-cdef object reduce_elements(Descriptor array, int protocol):
-    """Return the function and the arguments for a pickle that contains the elements."""
     cdef Footprint span
     cdef Descriptor sent = array
     cdef int access = access_of(array)
@@ -134,39 +114,32 @@ cdef object reduce_elements(Descriptor array, int protocol):
     return _unpickle, (state, data) if inode is None else (state, data, inode)
 
 
-@cython.final
-cdef class MappedArray:
-    """Array in memory that other processes can map: the pickler decides by this type what the pickle contains.
-
-    multiprocessing pickles the location of the memory (`reduce_location`), every other pickler the elements. `_unpickle`
-    without a state returns the array of either pickle.
-    """
-    cdef Descriptor array
-
-    def __reduce_ex__(self, protocol):
-        return reduce_elements(self.array, protocol)
-
-
 def register_reduction():
     """Let multiprocessing pickle the location of mapped memory. Called for the first array in such memory.
 
     Later registrations would be too late for the first message, because ForkingPickler copies its table at the start.
+    Every other pickler calls `reduce`, and its pickles contain the elements.
     """
     if not is_done(&_registered):
         from multiprocessing.reduction import ForkingPickler
 
-        ForkingPickler.register(MappedArray, reduce_location)
+        ForkingPickler.register(USMArray, reduce_location)
         mark_done(&_registered)
 
 
-def reduce_location(MappedArray mapped):
-    """Return the function and the arguments that map an array's memory, for a process that multiprocessing has started."""
-    cdef Descriptor array = mapped.array
+def reduce_location(Descriptor array):
+    """Return the function and the arguments that map an array's memory, for a process that multiprocessing has started.
+
+    If the process cannot map the memory, return those of `reduce`.
+    """
     cdef Footprint span
-    measure_in_place(array, &span)
-    place = shared_memory.locate(<size_t> (array.data_ + span.low), span.nbytes, access_of(array) == IS_READWRITE)
+    place = None
+    if array.device_.device_type == kDLCPU:
+        measure_in_place(array, &span)
+        place = shared_memory.locate(
+            array.base_, <size_t> (array.data_ + span.low), span.nbytes, access_of(array) == IS_READWRITE)
     if place is None:
-        return reduce_elements(array, pickle.DEFAULT_PROTOCOL)
+        return reduce(array, pickle.DEFAULT_PROTOCOL)
     location, offset = place
     state = state_of(array, &span, None, access_of(array))
     return _unpickle, ((*state[:3], state[3] + offset, *state[4:]), location)
@@ -278,8 +251,6 @@ def _unpickle(state, data, inode=None):
 
     Raise UnpicklingError if the format is unknown, the parts are inconsistent, or the requested device is missing.
     """
-    if state is None and type(data) is USMArray:
-        return data
     check_state(state)
     if inode is not None:
         shared_memory.check_inode(data, inode)

@@ -82,13 +82,6 @@ def map_segment(sent: Any, writable: bool) -> npt.NDArray[np.uint8]:
         ) from error
 
 
-def is_mapped(owner: object, address: int, nbytes: int) -> bool:
-    """Return whether memory may have a location, from its chain of owners."""
-    if nbytes == 0:
-        return False
-    return _find_owner(owner, (mmap.mmap,)) is not None or segment_at(address, nbytes) is not None
-
-
 def _find_owner(owner: Any, types: tuple[type, ...]) -> Any:
     """Return the first object of one of `types` in a chain of owners, or None."""
     for _ in range(_DEEPEST):
@@ -98,16 +91,17 @@ def _find_owner(owner: Any, types: tuple[type, ...]) -> Any:
     return owner if isinstance(owner, types) else None
 
 
-def locate(address: int, nbytes: int, writable: bool) -> tuple[Any, int] | None:
+def locate(owner: object, address: int, nbytes: int, writable: bool) -> tuple[Any, int] | None:
     """Return the location of a range of memory, and the offset of the range, for a pickle of multiprocessing.
 
-    Return None for private (``mode="c"``) and anonymous mappings, for mappings of deleted files, and for shared memory
-    that a process started by multiprocessing sends in a message, because the memory may end with this process.
+    Return None if no owner maps the memory, for private (``mode="c"``) and anonymous mappings, for mappings of deleted
+    files, and for shared memory that a process started by multiprocessing sends in a message, because the memory may
+    end with this process.
     """
-    segment = segment_at(address, nbytes)
+    segment = segment_at(address, nbytes) if nbytes else None
     if segment is not None:
         return (Passed(segment, writable), address - segment.address) if _may_pass_descriptors() else None
-    mapping = _find_mapping(address, nbytes)
+    mapping = _find_mapping(address, nbytes) if nbytes and _find_owner(owner, (mmap.mmap,)) is not None else None
     if mapping is None:
         return None
     start, permissions, offset, inode, path = mapping
