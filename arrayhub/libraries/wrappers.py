@@ -9,8 +9,6 @@ importing the library.
 The entries come from the rows of `table`, and from the rows that `plugins` registers.
 """
 
-import datetime
-import numbers
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -210,71 +208,33 @@ def expression(obj):
     return advise(obj)[0]
 
 
+# The remedy for None among the values of a list or of an array of Python objects.
+_NONE_IS_MISSING = "None is a missing value: pass missing=value, with copy=None, to arrayhub.as_numpy"
+
+
 def elements_error(array):
     """Return the TypeError for an ndarray of Python objects, or of a dtype that no protocol can represent."""
-    nests = array.dtype.kind == "T" or (array.dtype.hasobject and _is_nestable(array))
-    return TypeRefusal(
-        name_of_type(type(array)),
-        f"dtype is {array.dtype!r}",
-        f"every NumPy dtype without Python objects, and those of ml_dtypes. {_advice_on_elements(array, nests)}",
-        "arrayhub.asnested(x)" if nests else "",
-    )
-
-
-def _advice_on_elements(array, nests):
-    """Return the advice for an ndarray that is refused. `nests` is true if `asnested` supports its elements."""
     dtype = array.dtype
-    if dtype.kind == "T":
-        return "Call arrayhub.asnested(x), which copies strings"
+    call = "arrayhub.asnested(x)" if dtype.kind == "T" or (dtype.hasobject and _is_nestable(array)) else ""
     if not dtype.hasobject:
-        return "Convert it first with a function of the library that defines the dtype"
-    if nests:
-        return _advice_on_values(array)
-    if dtype.names is not None:
-        return "Pass one of its fields, as in x['name']"
-    return "Use x.astype(str) for the text of its elements"
-
-
-def _advice_on_values(array):
-    """Return the advice for an array of Python objects that `asnested` supports.
-
-    The advice depends on the types of the first elements.
-    """
-    types = set() if array.dtype.names else {type(value) for value in array.ravel()[:LOOKED_AT]}
-    given = types - {type(None)}
-    if not types or not (_are_all(_NUMBERS, given) or _are_all(str, given)):
-        return "Call arrayhub.asnested(x), which copies the values"
-    if given == types:
-        return "Call arrayhub.asarray(x.tolist()) or arrayhub.asnested(x), which copy the values"
-    return f"None is a missing value: {_advice_on_missing(types)}, or call arrayhub.asnested(x)"
-
-
-def _advice_on_missing(types):
-    """Return the advice for None among values of these types."""
-    if any(issubclass(cls, str) for cls in types):
-        return "pass missing='' to arrayhub.as_numpy"
-    is_time = any(issubclass(cls, (datetime.date, datetime.timedelta)) for cls in types)
-    return MISSING_TIMES if is_time else MISSING_VALUES
+        remedy = "Convert other dtypes with a function of the library that defines them"
+    elif dtype.names is not None:
+        remedy = "Pass one field, as in x['name']"
+    elif call:
+        remedy = f"Numbers and strings can be copied, as in arrayhub.asarray(x.tolist()). {_NONE_IS_MISSING}"
+    else:
+        remedy = "Use x.astype(str) for the text of the elements"
+    accepted = f"every NumPy dtype without Python objects, and those of ml_dtypes. {remedy}"
+    return TypeRefusal(name_of_type(type(array)), f"dtype is {dtype!r}", accepted, call)
 
 
 def values_error(obj, values):
     """Return the TypeError for an object whose `values` NumPy represents as Python objects."""
-    from decimal import Decimal
-
-    types = {type(value) for value in values}
-    accepted, call = "numbers of one type", nested_call(values)
-    if type(None) in types:
-        accepted += f". None is a missing value: {_advice_on_missing(types)}"
-    elif any(issubclass(cls, datetime.date) for cls in types):
-        accepted += ". Pass dtype='M8[us]' to arrayhub.asarray"
-    elif dict not in types:  # which asnested converts to records
-        call = ""
-        if _are_all((numbers.Real, Decimal), types):  # decimals, and integers beyond 64 bits
-            accepted += ". numpy.asarray(x, dtype=float) rounds"
-    return TypeRefusal("asarray", f"{show(obj)} would become an array of Python objects", accepted, call)
-
-
-_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+    remedy = "Pass dtype='M8[us]' for dates and times, or use numpy.asarray(x, dtype=float), which rounds"
+    if any(value is None for value in values):
+        remedy = _NONE_IS_MISSING
+    accepted = f"numbers of one type. {remedy}"
+    return TypeRefusal("asarray", f"{show(obj)} would become an array of Python objects", accepted, nested_call(values))
 
 
 def _is_nestable(array):
@@ -298,10 +258,6 @@ def nested_call(values):
     except Exception:
         return ""
     return "arrayhub.asnested(x)"
-
-
-def _are_all(kind, types):
-    return all(issubclass(cls, kind) for cls in types)
 
 
 def refuse_missing(obj):
