@@ -76,7 +76,7 @@ FLAGS = "-O1 -g -fno-omit-frame-pointer"  # so that reports name the function an
 FILES = (
     "adapters/interface_dict/test_array_interface.py",
     "adapters/test_arrow.py",
-    "adapters/arrow/test_parse.py",
+    "adapters/arrow/test_import.py",
     "convert/test_functions.py",
     "adapters/test_buffer.py",
     "array/test_construction.py",

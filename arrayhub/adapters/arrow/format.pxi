@@ -1,13 +1,28 @@
-"""Table of Arrow's format strings. The formats of numbers are in _core/dtypes.
+"""Structs of Arrow's C interfaces, the table of format strings, and the ownership of structs.
 
-Source: "Data type description -- format strings" of the C data interface's specification.
+Sources: the specifications of the C data, C stream and C device data interfaces.
 """
 
 import numpy as np
 
+cimport cython
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport (
+    PyCapsule_CheckExact,
+    PyCapsule_GetName,
+    PyCapsule_GetPointer,
+    PyCapsule_IsValid,
+    PyCapsule_New,
+)
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int32_t, int64_t, intptr_t
 from libc.string cimport strcmp, strlen, strncmp
 
 from arrayhub._core cimport dtypes
+from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
+from arrayhub._core.cpython.finalizing cimport is_finalizing
+from arrayhub._core.descriptor cimport DLDevice, kDLCPU
 from arrayhub._core.tree cimport (
     ANY,
     BITS,
@@ -16,6 +31,7 @@ from arrayhub._core.tree cimport (
     FLAT,
     FOREIGN,
     LIST,
+    MAX_DEPTH,
     NODE_KINDS,
     OPAQUE,
     RECORD,
@@ -23,8 +39,124 @@ from arrayhub._core.tree cimport (
     STRING,
     STRING_VIEW,
 )
+from arrayhub.runtimes cimport cuda
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import InterfaceError, interface_error
+
+# ------------------------------------------------------------------------------------------------------------------- structs
+
+cdef extern from *:
+    """
+    static const char ARRAYHUB_SCHEMA_NAME[] = "arrow_schema";
+    static const char ARRAYHUB_ARRAY_NAME[] = "arrow_array";
+    static const char ARRAYHUB_STREAM_NAME[] = "arrow_array_stream";
+    static const char ARRAYHUB_DEVICE_NAME[] = "arrow_device_array";
+    static const char ARRAYHUB_DEVICE_STREAM_NAME[] = "arrow_device_array_stream";
+    """
+    # Capsule names
+    const char* SCHEMA_NAME "ARRAYHUB_SCHEMA_NAME"
+    const char* ARRAY_NAME "ARRAYHUB_ARRAY_NAME"
+    const char* STREAM_NAME "ARRAYHUB_STREAM_NAME"
+    const char* DEVICE_NAME "ARRAYHUB_DEVICE_NAME"
+    const char* DEVICE_STREAM_NAME "ARRAYHUB_DEVICE_STREAM_NAME"
+
+cdef enum:
+    MAX_NODES = 100_000            # maximum number of nodes of one schema; a hostile schema may contain itself
+    ARROW_FLAG_DICTIONARY_ORDERED = 1
+    ARROW_FLAG_NULLABLE = 2
+    ARROW_FLAG_MAP_KEYS_SORTED = 4
+
+cdef struct ArrowSchema:
+    const char* format
+    const char* name
+    const char* metadata                  # NULL, or an int32 number of pairs; each key and value follows its int32 length
+    int64_t flags
+    int64_t n_children
+    ArrowSchema** children
+    ArrowSchema* dictionary
+    void (*release)(ArrowSchema*) noexcept nogil      # NULL after the struct is released or moved
+    void* private_data
+
+cdef struct ArrowArray:
+    int64_t length                        # elements
+    int64_t null_count                    # -1: not counted
+    int64_t offset                        # number of elements to skip in every buffer
+    int64_t n_buffers
+    int64_t n_children
+    const void** buffers
+    ArrowArray** children
+    ArrowArray* dictionary
+    void (*release)(ArrowArray*) noexcept nogil
+    void* private_data
+
+cdef struct ArrowArrayStream:             # get_schema and get_next return 0 for success, else an errno
+    int (*get_schema)(ArrowArrayStream*, ArrowSchema* out) noexcept nogil
+    int (*get_next)(ArrowArrayStream*, ArrowArray* out) noexcept nogil     # at the end, sets out.release to NULL
+    const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
+    void (*release)(ArrowArrayStream*) noexcept nogil
+    void* private_data
+
+cdef struct ArrowDeviceArray:
+    ArrowArray array
+    int64_t device_id                     # -1 for host memory
+    int32_t device_type                   # DLPack's number
+    void* sync_event                      # for CUDA a cudaEvent_t*, or NULL if the memory may be read without waiting
+    int64_t reserved[3]
+
+cdef struct ArrowDeviceArrayStream:
+    int32_t device_type                   # the same for every array of the stream
+    int (*get_schema)(ArrowDeviceArrayStream*, ArrowSchema* out) noexcept nogil
+    int (*get_next)(ArrowDeviceArrayStream*, ArrowDeviceArray* out) noexcept nogil
+    const char* (*get_last_error)(ArrowDeviceArrayStream*) noexcept nogil
+    void (*release)(ArrowDeviceArrayStream*) noexcept nogil
+    void* private_data
+
+ctypedef fused Stream:
+    ArrowArrayStream
+    ArrowDeviceArrayStream
+
+ctypedef fused Releasable:
+    ArrowSchema
+    ArrowArray
+    ArrowArrayStream
+    ArrowDeviceArrayStream
+
+
+cdef object new_capsule(size_t size, const char* name, void** held):
+    """Return a capsule with a struct of zeros, and set `held` to the struct.
+
+    The destructor of the capsule releases the struct unless it was moved. `name` is a name from this file.
+    """
+    held[0] = PyMem_RawCalloc(1, size)
+    if held[0] == NULL:
+        raise MemoryError
+    try:
+        return PyCapsule_New(held[0], name, _drop_capsule)
+    except BaseException:
+        PyMem_RawFree(held[0])
+        raise
+
+
+cdef void _drop_capsule(object capsule) noexcept:
+    cdef const char* name = PyCapsule_GetName(capsule)
+    cdef void* held = PyCapsule_GetPointer(capsule, name)
+    if name == SCHEMA_NAME:
+        release_struct(<ArrowSchema*> held)
+    elif name == STREAM_NAME:
+        release_struct(<ArrowArrayStream*> held)
+    elif name == DEVICE_STREAM_NAME:
+        release_struct(<ArrowDeviceArrayStream*> held)
+    else:      # a device array starts with its array
+        release_struct(<ArrowArray*> held)
+    PyMem_RawFree(held)
+
+
+cdef inline void release_struct(Releasable* held) noexcept:
+    if held.release != NULL:
+        held.release(held)
+
+
+# ------------------------------------------------------------------------------------------------------------------- formats
 
 cdef struct Format:
     const char* text         # the format, or its prefix
@@ -175,12 +307,7 @@ cdef int decimal_width(const char* format) except -1:
 def layout_of(str meaning not None):
     """Return the layout of an opaque format: whether it has a bitmap, the size of an item of each other buffer, and children.
 
-    The number of children is None for unions.
-
-    Raises
-    ------
-    InterfaceError
-        The format is not the format of an opaque kind.
+    The number of children is None for unions. Raise InterfaceError for the format of another kind.
     """
     cdef bytes text = meaning.encode()
     cdef const Format* row = find_format(text)
@@ -219,3 +346,166 @@ cdef str text_of(const char* text):
     if text == NULL:
         return "a NULL format"
     return repr(text[:strlen(text) if strlen(text) < 80 else 80].decode("utf-8", "replace"))
+
+
+# ----------------------------------------------------------------------------------------------------------------- ownership
+
+@cython.final
+@cython.no_gc
+@cython.freelist(32)
+cdef class Import:
+    """Schema and array structs that were moved out of a producer's capsules or stream.
+
+    The array struct owns the memory that arrays view.
+    """
+    cdef ArrowSchema schema
+    cdef ArrowArray array
+    cdef DLDevice device
+    cdef intptr_t stream           # CUDA: a stream that waits for the producer's work; 0: no work is pending
+
+    def __init__(self):
+        raise TypeError("cannot create 'Import' instances directly; use arrayhub.asarray or arrayhub.asnested")
+
+    def __dealloc__(self):
+        cdef Aside aside = put_aside()
+        if self.array.release != NULL:
+            self.array.release(&self.array)
+            self.array.release = NULL
+        drop_schema(&self.schema)
+        put_back(aside)
+
+    def __repr__(self):
+        return f"<memory of an Arrow array, released by {<size_t> <void*> self.array.release:#x}>"
+
+
+cdef inline void drop_schema(ArrowSchema* schema) noexcept:
+    cdef Aside aside
+    if schema.release != NULL:
+        aside = put_aside()
+        schema.release(schema)
+        schema.release = NULL
+        put_back(aside)
+
+
+cdef Import new_import():
+    cdef Import owner = Import.__new__(Import)
+    owner.schema.release = NULL
+    owner.array.release = NULL
+    owner.device = DLDevice(kDLCPU, 0)
+    owner.stream = 0
+    return owner
+
+
+cdef void* pointer_in(object capsule, const char* name, str source) except NULL:
+    """Return the pointer in a capsule. `source` is the method or argument that supplied the capsule, for error messages."""
+    if not PyCapsule_IsValid(capsule, name):
+        raise interface_error("Arrow", source, capsule if not PyCapsule_CheckExact(capsule) else name_of(capsule),
+                              f"a capsule named {name.decode()!r}")
+    return PyCapsule_GetPointer(capsule, name)
+
+
+cdef object name_of(object capsule):
+    cdef const char* name = PyCapsule_GetName(capsule)
+    return None if name == NULL else name
+
+
+cdef object released_error(str what):
+    return interface_error("Arrow", f"{what}.release", None, "a function. The struct was consumed before, and can be"
+                           " consumed only once. Request a new struct from the producer")
+
+
+cdef int check_schema(ArrowSchema* schema, str source, int depth, int* nodes) except -1:
+    """Validate the pointers and counts of a foreign schema. A hostile schema may contain itself."""
+    cdef int64_t k
+    nodes[0] += 1
+    if schema.release == NULL:
+        raise released_error(source)
+    if depth > MAX_DEPTH or nodes[0] > MAX_NODES or schema.n_children > MAX_NODES:
+        raise InterfaceError(
+            f"Arrow: {source} has more than {MAX_DEPTH} levels of children or more than {MAX_NODES} nodes; accepted: at most"
+            f" {MAX_DEPTH} levels and {MAX_NODES} nodes"
+        )
+    if schema.format == NULL:
+        raise interface_error("Arrow", f"{source}.format", None, "a format of the C data interface, such as 'g' or '+l'")
+    if schema.n_children < 0:
+        raise interface_error("Arrow", f"{source}.n_children", schema.n_children, "zero or more")
+    if schema.n_children > 0 and schema.children == NULL:
+        raise interface_error("Arrow", f"{source}.children", None, f"a pointer to {schema.n_children} children")
+    for k in range(schema.n_children):
+        if schema.children[k] == NULL:
+            raise interface_error("Arrow", f"{source}.children[{k}]", None, "a pointer to a child")
+        check_schema(schema.children[k], source, depth + 1, nodes)
+    return 0 if schema.dictionary == NULL else check_schema(schema.dictionary, source, depth + 1, nodes)
+
+
+cdef int validate_schema(ArrowSchema* schema, str source) except -1:
+    """Validate a schema and all schemas below it. Errors name `source`."""
+    cdef int nodes = 0
+    return check_schema(schema, source, 0, &nodes)
+
+
+cdef int move_struct(Releasable* target, Releasable* source, str what) except -1:
+    """Move a struct of a producer. The error for a struct that was moved before names it `what`."""
+    if source.release == NULL:
+        raise released_error(what)
+    target[0] = source[0]
+    source.release = NULL
+    return 0
+
+
+cdef int move_schema(Import owner, object capsule, str source) except -1:
+    return move_struct(&owner.schema, <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, source), "ArrowSchema")
+
+
+cdef struct Body:              # private data of an exported array; its buffer pointers and child structs follow in memory
+    PyObject* owner            # owner of the buffers of this node
+    cuda.CudaEvent event       # set for the outermost array in a CUDA device array
+
+
+cdef void _release_array(ArrowArray* array) noexcept nogil:
+    """Release an array and its children. If a consumer has moved a child, its `release` is NULL, and the child is skipped."""
+    cdef int64_t k
+    if array == NULL or array.release == NULL:
+        return
+    if is_finalizing():      # Python code can no longer run, so the memory is kept until the process ends
+        array.release = NULL
+        return
+    for k in range(array.n_children):
+        if array.children[k].release != NULL:
+            array.children[k].release(array.children[k])
+    if array.dictionary != NULL and array.dictionary.release != NULL:
+        array.dictionary.release(array.dictionary)
+    free_body(<Body*> array.private_data)
+    array.release = NULL
+
+
+cdef void free_body(Body* body) noexcept with gil:
+    cdef Aside aside = put_aside()
+    if body.event != NULL:
+        cuda.destroy_event(body.event)
+    Py_DECREF(<object> body.owner)
+    PyMem_RawFree(body)
+    put_back(aside)
+
+
+cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children, bint dictionary) except NULL:
+    """Allocate the buffer pointers, children and dictionary of `out`, and set its release function."""
+    cdef int64_t structs = children + dictionary, k
+    cdef size_t size = sizeof(Body) + buffers * sizeof(void*) + children * sizeof(void*) + structs * sizeof(ArrowArray)
+    cdef Body* body = <Body*> PyMem_RawCalloc(1, size)
+    if body == NULL:
+        raise MemoryError
+    Py_INCREF(owner)
+    body.owner = <PyObject*> owner
+    out.buffers = <const void**> (<char*> body + sizeof(Body))
+    out.n_buffers = buffers
+    out.children = <ArrowArray**> (out.buffers + buffers)
+    out.n_children = children
+    cdef ArrowArray* below = <ArrowArray*> (out.children + children)
+    for k in range(children):
+        out.children[k] = below + k
+    out.dictionary = below + children if dictionary else NULL
+    out.offset = 0
+    out.private_data = body
+    out.release = _release_array
+    return body
