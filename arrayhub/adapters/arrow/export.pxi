@@ -408,27 +408,18 @@ cdef tuple type_facts(ArrowSchema* schema):
     cdef ArrowSchema* child
     cdef list children = []
     cdef bint has_names = schema.format[0] == c"+" and schema.format[1] == c"s"
-    name = extension_name(schema)
+    cdef dict pairs = pairs_of(schema)
     for k in range(schema.n_children):
         child = schema.children[k]
         children.append((<bytes> child.name if has_names else None, child.flags & ARROW_FLAG_NULLABLE, type_facts(child)))
     return (
         <bytes> schema.format,
         schema.flags & ARROW_FLAG_DICTIONARY_ORDERED,
-        name,
-        tensor_facts(schema) if name == b"arrow.fixed_shape_tensor" else None,
+        pairs.get(b"ARROW:extension:name"),
+        pairs.get(b"ARROW:extension:metadata"),
         None if schema.dictionary == NULL else type_facts(schema.dictionary),
         children,
     )
-
-
-cdef dict tensor_facts(ArrowSchema* schema):
-    """Return the parameters of ``arrow.fixed_shape_tensor`` in a schema. Omit parameters with the default value."""
-    fields = json_of(pairs_of(schema).get(b"ARROW:extension:metadata", b""))
-    permutation = list_in(fields, "permutation", int)
-    if permutation is not None and permutation == sorted(permutation):
-        fields["permutation"] = None
-    return {key: value for key, value in fields.items() if value is not None}
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
