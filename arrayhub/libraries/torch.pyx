@@ -531,11 +531,6 @@ _WITHOUT_MEMORY = (
     (lambda torch, x: x.is_nested, "it is nested; call x.to_padded_tensor(0.0), or x.unbind() for its parts"),
     (lambda torch, x: x.is_quantized, "it is quantized; call x.int_repr() or x.dequantize()"),
     (lambda torch, x: isinstance(x, torch.distributed.tensor.DTensor), "it is distributed; call x.to_local()"),
-    (lambda torch, x: torch._C._functorch.is_functorch_wrapped_tensor(x),
-     "torch.func transforms it (vmap, grad, ...); call arrayhub outside the transformed function"),
-    (lambda torch, x: torch._is_functional_tensor(x), "it is functionalized; call arrayhub outside functionalize()"),
-    (lambda torch, x: x._is_zerotensor(), "it is a zero tensor without memory; call x.clone()"),
-    (lambda torch, x: isinstance(x, torch._subclasses.FakeTensor), "it is fake, without data"),
     (lambda torch, x: x.untyped_storage().nbytes() == 0, "its storage was resized to 0 bytes"),
 )
 
@@ -554,7 +549,7 @@ cdef bint is_in_state(object applies, object tensor) except -1:
     """Return whether the predicate of a row of `_WITHOUT_MEMORY` is true for a tensor, or False if the predicate raises."""
     try:
         return applies(_torch, tensor)
-    except Exception:      # the private name is missing, or the subclass raises
+    except Exception:      # raised by a subclass
         return False
 
 

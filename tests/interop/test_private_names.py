@@ -224,57 +224,6 @@ def test_assignment_works_without_the_copy_function_of_dpnp(name, change):
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- torch
-
-
-# Private names that `libraries/torch` reads to explain why torch does not export a tensor.
-TORCH = {
-    "torch._C._functorch": "del torch._C._functorch.is_functorch_wrapped_tensor",
-    "torch._is_functional_tensor": "del torch._is_functional_tensor",
-    "torch._subclasses.FakeTensor": "del torch._subclasses.FakeTensor",
-    "Tensor._is_zerotensor": "torch.Tensor._is_zerotensor = property()",
-}
-
-
-@pytest.mark.parametrize("name", TORCH)
-def test_tensors_are_imported_or_rejected_without_a_private_name(name):
-    pytest.importorskip("torch")
-    # Import these modules before the name is removed, because their imports use the name.
-    lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"
-    python(
-        textwrap.dedent(HEAD)
-        + lost
-        + textwrap.dedent("""
-    import gc
-
-    def refused(tensor):
-        try:
-            a = arrayhub.asarray(tensor)
-        except BufferError:
-            return tensor
-        raise AssertionError(f"{tensor} was imported as {a}")
-
-    t = torch.arange(6.0).reshape(2, 3)
-    x = arrayhub.asarray(t)
-    assert x.ptr == t.data_ptr() and x.shape == (2, 3)
-    conjugate = torch.zeros(2, dtype=torch.complex64).conj()
-    refused(conjugate)
-    refused(conjugate.imag)
-    refused(torch.zeros(2, requires_grad=True))
-    refused(torch.empty(2, device="meta"))
-    refused(torch.zeros(2).to_sparse())
-    refused(torch._efficientzerotensor(3))
-    torch.func.vmap(refused)(torch.zeros(2, 2))
-
-    t.data = torch.zeros(2, 3)
-    gc.collect()
-    others = [torch.full((2, 3), 9.0) for _ in range(64)]
-    assert arrayhub.as_numpy(x).ravel().tolist() == [0, 1, 2, 3, 4, 5]
-    assert arrayhub.as_torch(x).tolist() == [[0, 1, 2], [3, 4, 5]]
-    """)
-    )
-
-
 # -------------------------------------------------------------------------------------------------------------- numba
 
 NUMBA = [
