@@ -28,12 +28,6 @@ NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"
 # Accepted shapes, where the strides of C order must fit 64 bits.
 TOO_LARGE = "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1"
 
-# Advice for missing dates and times, which torch does not support. The advice contains copy=None, because
-# missing='mask' copies booleans, dates and records.
-MISSING_TIMES = "pass missing='mask', missing='nan' or missing=value, with copy=None, to arrayhub.as_numpy"
-# Advice for other missing values.
-MISSING_VALUES = f"{MISSING_TIMES} or as_torch"
-
 
 class _Fields:
     """Fields of an error, from which its text is made: ``<subject>: <reason>; accepted: <accepted>. Call <call>``.

@@ -29,8 +29,6 @@ from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import (
-    MISSING_TIMES,
-    MISSING_VALUES,
     PACKED_ELEMENTS,
     RangeRefusal,
     Refusal,
@@ -316,19 +314,13 @@ cdef int refuse_mask(object obj) except -1:
     mask = obj.mask
     if mask is None or mask is False or mask is np.ma.nomask or callable(mask):
         return 0
-    bare = "x.unmasked" if hasattr(cls, "unmasked") else "x.view(numpy.ndarray)"
-    helps, hides = f"x.filled(value), or {bare} to ignore it", False
+    bare, call = "x.unmasked" if hasattr(cls, "unmasked") else "x.view(numpy.ndarray)", ""
     if issubclass(cls, np.ma.MaskedArray):
-        bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's data includes the mask
-        hides = mask.dtype.names is not None or mask.any()     # NumPy keeps the mask of records even if it hides nothing
-        helps = "x.shrink_mask(), because no element is masked"
-        if hides:
-            missing = MISSING_TIMES if obj.dtype.kind in "mM" else MISSING_VALUES
-            helps = f"x.filled(value), or {bare} to ignore it, or {missing}"
-    call = ""
-    if issubclass(cls, np.ma.MaskedArray) and mask.dtype.names is None and mask.ndim and getattr(obj, "unit", None) is None:
-        call = "arrayhub.asnested(x)" if hides else "arrayhub.asarray(x, copy=None)"
-    raise TypeRefusal(f"{module_of(cls)}.{cls.__name__}", "mask is set", f"arrays without a mask. Use {helps}", call)
+        bare = "numpy.ma.getdata(x)"      # the data of astropy's columns includes the mask
+        if mask.dtype.names is None and mask.ndim and getattr(obj, "unit", None) is None:
+            call = "arrayhub.asnested(x)" if mask.any() else "arrayhub.asarray(x, copy=None)"
+    raise TypeRefusal(f"{module_of(cls)}.{cls.__name__}", "mask is set",
+                      f"arrays without a mask. Use x.filled(value), or {bare} to ignore it", call)
 
 
 cdef bint is_attribute(object obj, str name) except -1:

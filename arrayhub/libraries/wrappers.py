@@ -15,16 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import (
-    MISSING_TIMES,
-    MISSING_VALUES,
-    PASSES_ON,
-    Refusal,
-    TypeRefusal,
-    name_of_type,
-    root_of,
-    show,
-)
+from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, name_of_type, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.table import TABLE
 
@@ -208,8 +199,9 @@ def expression(obj):
     return advise(obj)[0]
 
 
-# The remedy for None among the values of a list or of an array of Python objects.
-_NONE_IS_MISSING = "None is a missing value: pass missing=value, with copy=None, to arrayhub.as_numpy"
+# The remedy for missing values in a list or in an array of Python objects.
+_PASS_MISSING = "pass missing=value, with copy=None, to arrayhub.as_numpy"
+_NONE_IS_MISSING = f"None is a missing value: {_PASS_MISSING}"
 
 
 def elements_error(array):
@@ -264,10 +256,9 @@ def refuse_missing(obj):
     """Reject ``pandas.NA`` and ``pandas.NaT`` in a list of values."""
     name = {"NAType": "NA", "NaTType": "NaT"}.get(type(obj).__name__)
     if name is not None and root_of(type(obj)) == "pandas":
-        advice = MISSING_TIMES if name == "NaT" else MISSING_VALUES
         raise TypeError(
             f"asarray: the list has elements such as pandas.{name}; accepted: numbers of one type."
-            f" pandas.{name} is a missing value: {advice}, or pass all values to arrayhub.asnested"
+            f" pandas.{name} is a missing value: {_PASS_MISSING}, or pass all values to arrayhub.asnested"
         )
 
 

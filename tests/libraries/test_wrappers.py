@@ -290,7 +290,7 @@ def test_masked_marray_arrays_are_rejected():
 
 def test_masked_arrays_are_rejected_by_every_protocol():
     masked = np.ma.masked_array([1.0, 2.0], [0, 1])
-    assert_refused(masked, "x.filled(value), or x.data")
+    assert_refused(masked, "x.filled(value), or numpy.ma.getdata(x)")
     assert_refused(masked.view(np.ma.mrecords.MaskedRecords) if hasattr(np.ma, "mrecords") else masked, "x.filled")
     assert ah.as_numpy(masked.filled(-1)).tolist() == [1, -1]
     bare = np.ma.masked_array([1.0, 2.0])
