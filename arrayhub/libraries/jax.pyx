@@ -112,6 +112,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
             "jax",
             f"dtype {obj.dtype} cannot be exported by any protocol ({first_line(error)}); use"
             " numpy.asarray(x), a copy, or convert it with x.astype('float32')",
+            call="numpy.asarray(x)",
         ) from error
     raise Refusal(
         "jax",

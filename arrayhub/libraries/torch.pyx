@@ -455,10 +455,12 @@ cdef int refuse_unsafe(object tensor) except -1:
         raise Refusal("torch", "is_neg() is True, so memory holds the negated values", call="x.resolve_neg()")
     tensor_layout = tensor.layout
     if tensor_layout is not _torch.strided:
-        is_jagged = tensor_layout is _torch.jagged
-        call = jagged_call(tensor) if is_jagged else "arrayhub.assparse(x) instead, or x.to_dense()"
-        sparse = "arrayhub.assparse(x)" if str(tensor_layout).startswith("torch.sparse_") else ""
-        raise Refusal("torch", f"layout is {tensor_layout}", f"torch.strided; call {call} first", sparse)
+        calls, call = "x.to_dense()", "x.to_dense()"
+        if tensor_layout is _torch.jagged:
+            calls, call = jagged_call(tensor), ""
+        elif str(tensor_layout).startswith("torch.sparse_"):
+            calls, call = "arrayhub.assparse(x) instead, or x.to_dense()", "arrayhub.assparse(x)"
+        raise Refusal("torch", f"layout is {tensor_layout}", f"torch.strided; call {calls} first", call)
     if tensor.is_meta:
         raise Refusal("torch", "device is 'meta', without memory; accepted: tensors with data")
     dtype = str(tensor.dtype)
@@ -523,23 +525,24 @@ cdef int refuse_parts_of_bytes(object tensor) except -1:
     return 0
 
 
-# States in which a tensor's memory cannot be shared, as pairs of a predicate and the text of the error.
+# States in which a tensor's memory cannot be shared: a predicate, the text of the error, and the call that returns all values.
 _WITHOUT_MEMORY = (
     (lambda torch, x: isinstance(x, torch.masked.MaskedTensor),
-     "it has a mask; call x.to_tensor(value), or x.get_data() to ignore the mask"),
-    (lambda torch, x: is_uninitialized(x), "it does not have a shape yet; call x.materialize(shape)"),
-    (lambda torch, x: x.is_nested, "it is nested; call x.to_padded_tensor(0.0), or x.unbind() for its parts"),
-    (lambda torch, x: x.is_quantized, "it is quantized; call x.int_repr() or x.dequantize()"),
-    (lambda torch, x: isinstance(x, torch.distributed.tensor.DTensor), "it is distributed; call x.to_local()"),
-    (lambda torch, x: x.untyped_storage().nbytes() == 0, "its storage was resized to 0 bytes"),
+     "it has a mask; call x.to_tensor(value), or x.get_data() to ignore the mask", ""),
+    (lambda torch, x: is_uninitialized(x), "it does not have a shape yet; call x.materialize(shape)", ""),
+    (lambda torch, x: x.is_nested, "it is nested; call x.to_padded_tensor(0.0), or x.unbind() for its parts", ""),
+    (lambda torch, x: x.is_quantized, "it is quantized; call x.int_repr() or x.dequantize()", "x.dequantize()"),
+    (lambda torch, x: isinstance(x, torch.distributed.tensor.DTensor), "it is distributed; call x.to_local()", ""),
+    (lambda torch, x: x._is_zerotensor(), "it is a zero tensor without memory; call x.clone()", "x.clone()"),
+    (lambda torch, x: x.untyped_storage().nbytes() == 0, "its storage was resized to 0 bytes", ""),
 )
 
 
 cdef object tensor_error(object tensor, object reason):
     """Return the BufferError for a tensor that torch does not export, with a remedy if a remedy is known."""
-    for applies, advice in _WITHOUT_MEMORY:
+    for applies, advice, call in _WITHOUT_MEMORY:
         if is_in_state(applies, tensor):
-            return Refusal("torch", f"cannot share the tensor's memory: {advice}")
+            return Refusal("torch", f"cannot share the tensor's memory: {advice}", call=call)
     return Refusal(
         "torch", f"cannot share the memory of a {type(tensor).__name__} ({first_line(reason)}); accepted: dense tensors"
     )

@@ -468,6 +468,21 @@ REFUSED = {
         lambda: pytest.importorskip("PIL.Image").new("1", (3, 2)),
         {"dpnp": "arrayhub.as_dpnp(x, device='oneapi:0')"},
     ),
+    "jax, integers of four bits": (
+        lambda: pytest.importorskip("jax.numpy").array([1, -2], "int4"),
+        {
+            "numpy": "arrayhub.as_numpy(numpy.asarray(x))",
+            **dict.fromkeys(("torch", "arrow", "polars"), "arrayhub.as_{to}(numpy.asarray(x), dtype='int8')"),
+        },
+    ),
+    "torch, layout of mkldnn": (
+        lambda: pytest.importorskip("torch").ones(2).to_mkldnn(),
+        {"numpy": "arrayhub.as_numpy(x.to_dense())", "jax": "arrayhub.as_jax(x.to_dense(), copy=True)"},
+    ),
+    "torch, zero tensor": (
+        lambda: pytest.importorskip("torch")._efficientzerotensor((2,)),
+        dict.fromkeys(("numpy", "arrow", "polars"), "arrayhub.as_{to}(x.clone())"),
+    ),
 }
 
 
