@@ -14,9 +14,10 @@ from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.math cimport fabs, isinf
 
 from arrayhub._core cimport layout, tracing
-from arrayhub._core.descriptor cimport COPIED, Descriptor, get_dtype, size_of
+from arrayhub._core.descriptor cimport COPIED, Descriptor, get_dtype, host_readable, size_of
 from arrayhub._core.cpython.atomics cimport item_of
 from arrayhub._core.cpython.exceptions cimport raise_on, take
+from arrayhub._core.runtime cimport device_name
 from arrayhub.adapters cimport arrow, buffer, dlpack, interface_dict
 from arrayhub.adapters.type_cache cimport (
     DLPACK_BY_IMPORTER,
@@ -466,14 +467,18 @@ cdef int check_value(object item, int level, dict seen) except -1:
 
 cdef int check_element(object item) except -1:
     """Raise the error of an element that cannot be imported. Elements are copied, which resolves lazy bits of torch."""
+    cdef Descriptor a
     try:
-        import_array(item, None)
-        return 0
+        a = import_array(item, None)
     except BufferError:
         resolved = without_lazy_bits(item)
         if resolved is None:
             raise
-    import_array(resolved, None)
+        a = import_array(resolved, None)
+    if not host_readable(a):
+        raise Refusal(
+            "asarray", f"the memory is on {device_name(a)}, which the host cannot read", call="arrayhub.to_host(x)"
+        )
     return 0
 
 

@@ -475,6 +475,10 @@ REFUSED = {
             **dict.fromkeys(("torch", "arrow", "polars"), "arrayhub.as_{to}(numpy.asarray(x), dtype='int8')"),
         },
     ),
+    "list of arrays on a device": (
+        lambda: [ah.ones(2, memory=pytest.importorskip("dpctl") and "usm_device")] * 2,
+        dict.fromkeys(("numpy", "torch"), "arrayhub.asnested([arrayhub.as_numpy(row, device='cpu') for row in x])"),
+    ),
     "torch, layout of mkldnn": (
         lambda: pytest.importorskip("torch").ones(2).to_mkldnn(),
         {"numpy": "arrayhub.as_numpy(x.to_dense())", "jax": "arrayhub.as_jax(x.to_dense(), copy=True)"},
