@@ -147,6 +147,8 @@ cdef class Target:
             raise
         if self.library == "pandas" and self.model is not None:
             made = with_arrow_type(made, self.model)
+        elif self.exporter is None and self.model is not None and self.library not in _WITHOUT_OWN_DEVICES:
+            made = _with_device_of(made, self.model, call, copy)
         if given is not obj and made is not obj:
             made = with_names_of(made, obj)
         return with_labels(made, self.model, obj) if labels and self.model is not None else made
@@ -256,6 +258,23 @@ cdef class Target:
         if memory is not None and is_host_readable(array) and memory.device == self.device:
             return transfer.to_memory_of(memory, array)
         return transfer.to_device(array, self.device)
+
+
+# Libraries without an exporter whose arrays do not have devices that DLPack lacks.
+cdef frozenset _WITHOUT_OWN_DEVICES = frozenset((*NESTING, "xarray", OWN, NESTED, SPARSE, "scipy", "pydata_sparse"))
+
+
+def _with_device_of(made, model, str call, copy):
+    """Return an array of a library that `convert` knows by ``from_dlpack``, on the device of the model.
+
+    The library may have devices that ``__dlpack_device__`` does not distinguish, such as those of array_api_strict.
+    """
+    device = getattr(model, "device", None)
+    if device is None or getattr(made, "device", device) == device or not hasattr(made, "to_device"):
+        return made
+    if copy is False:
+        raise PlaceError(f"{call}: the result is on {made.device}, but the model is on {device}; accepted: copy=None")
+    return made.to_device(device)
 
 
 def _narrow(obj, str call, copy, missing):

@@ -469,3 +469,20 @@ def test_data_of_xarray_is_narrowed_for_jax():
     assert ah.like(np.ones(2), model.variable).dtype == "float32"
     with pytest.raises(OverflowError, match="int32"):
         ah.like(np.array([2**40]), model)
+
+
+def test_results_are_on_devices_of_the_model_that_dlpack_does_not_distinguish():
+    strict = pytest.importorskip("array_api_strict")
+    model = strict.ones(2, device=strict.Device("device1"))
+    out = strict.zeros(2, device=model.device)
+    for made in (
+        *(ah.like(x, model) for x in (np.ones(2), strict.ones(2), [1.0, 2.0])),
+        ah.adapt("numpy")(np.sqrt)(model),
+        ah.adapt("numpy")(lambda x, out: np.add(x, 1, out=out))(model, out),
+        ah.placement(np.ones(2), model).convert(np.ones(2)),
+    ):
+        assert made.device == model.device
+        assert (made + model).device == model.device
+    assert ah.like(model, model) is model
+    with pytest.raises(BufferError, match="the model is on .*device1"):
+        ah.like(np.ones(2), model, copy=False)
