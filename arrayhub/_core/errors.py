@@ -135,12 +135,19 @@ _FORMS: dict[type[BaseException], type[Refusal]] = {
 
 
 def locate_refusal(error: BaseException, path: str) -> Any:
-    """Return the refusal of a part of an object. Its subject begins with the path to the part, such as ``x[0]``."""
+    """Return the refusal of a part of an object. Its subject begins with the path to the part, such as ``x[0]``.
+
+    The call of an element of a list converts only this element, so the text names it, and the field `call` is empty.
+    """
     made: Any = form_of(error)
     if not isinstance(made, _Fields):  # an error of a class that a producer derives from TypeError
         return made
     # Not a comprehension over `path`: CPython 3.11 leaks `error` if the allocation of the closure's cell fails.
     fields = list(map(partial(X_NAME.sub, path), (made.subject, made.reason, made.accepted, made.call)))
+    if path.startswith("x[") and fields[3]:
+        k = 2 if fields[2] else 1  # accepted, or the reason
+        fields[k] += "" if fields[3] in fields[k] else f". Call {fields[3]}"
+        fields[3] = ""
     located: Any = type(made)(*fields)
     has_path = fields[0] != made.subject
     return located if has_path else name_argument(located, path)

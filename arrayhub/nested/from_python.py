@@ -51,7 +51,7 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     if not present:
         return _numbers(values, present, mask, level)
     if any(map(_is_array_type, types)):
-        return from_python(_with_ndarrays(values), level)
+        return from_python(_with_ndarrays(values, level), level)
     raise _several_kinds(present)
 
 
@@ -78,15 +78,18 @@ def _is_array_type(cls: type) -> bool:
     return hasattr(cls, "__dlpack__") and not issubclass(cls, (np.ndarray, np.generic))
 
 
-def _with_ndarrays(values: Sequence[Any]) -> list[Any]:
-    """Replace the arrays of other libraries by ndarrays, and return the values. Raises as `as_numpy` does."""
+def _with_ndarrays(values: Sequence[Any], level: int) -> list[Any]:
+    """Replace the arrays of other libraries by ndarrays, and return the values. Raises as `as_numpy` does.
+
+    The call in an error is an expression of the outermost list, so an inner list, at a `level` above 0, has none.
+    """
     rows = []
     for value in values:
         try:
             rows.append(as_numpy(value, copy=None) if _is_array_type(type(value)) else value)
         except (BufferError, TypeError) as error:
             refusal = form_of(error)
-            call = getattr(refusal, "call", "") if len(set(map(type, values))) == 1 else ""
+            call = getattr(refusal, "call", "") if level == 0 and len(set(map(type, values))) == 1 else ""
             call = call and f"arrayhub.asnested([{X_NAME.sub('row', call)} for row in x])"
             raise type(refusal)(f"asnested: element {len(rows)} of the list", reason_of(refusal), call=call) from error
     return rows

@@ -479,6 +479,14 @@ REFUSED = {
         lambda: [ah.ones(2, memory=pytest.importorskip("dpctl") and "usm_device")] * 2,
         dict.fromkeys(("numpy", "torch"), "arrayhub.asnested([arrayhub.as_numpy(row, device='cpu') for row in x])"),
     ),
+    "list of numbers with units": (
+        lambda: [pytest.importorskip("pint").Quantity(n, unit) for n, unit in ((1.0, "m"), (2.0, "cm"))],
+        dict.fromkeys(("numpy", "torch", "polars", "arrayhub"), ""),
+    ),
+    "list of lists of tensors with a gradient": (
+        lambda: [[pytest.importorskip("torch").ones(2, requires_grad=True)]] * 2,
+        dict.fromkeys(("numpy", "torch", "polars", "arrayhub"), ""),
+    ),
     "torch, layout of mkldnn": (
         lambda: pytest.importorskip("torch").ones(2).to_mkldnn(),
         {"numpy": "arrayhub.as_numpy(x.to_dense())", "jax": "arrayhub.as_jax(x.to_dense(), copy=True)"},
