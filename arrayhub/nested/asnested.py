@@ -1,5 +1,6 @@
 """asnested: import a nested object with the importer for its type."""
 
+import datetime
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -52,6 +53,7 @@ from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.matrix import from_frame, from_record
 from arrayhub.nested.opaque import has_bitmap, is_list_view
+from arrayhub.nested.to_device import child_nodes, rebuild
 from arrayhub.runtimes.host import is_host_readable
 
 _is_series_or_frame = derived_from("pandas", "Series", "DataFrame")
@@ -283,9 +285,55 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
             " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() of a"
             " column with values of one kind",
         ) from error
-    if copy is VIEW and column is not None and is_pandas(obj):
+    if column is None or not is_pandas(obj):
+        return column
+    if copy is VIEW:
         _refuse_copies(obj, column, from_arrow(obj))
-    return column
+    return column if kind_of(column).chunks else _with_times_of_objects(obj, column)
+
+
+_OBJECTS = np.dtype(object)
+
+
+def _with_times_of_objects(obj: Any, x: NestedArray) -> NestedArray:
+    """Return `x`, the import of pandas data, in which `_import_times` imports the columns of Python objects."""
+    if not is_frame(obj):
+        return _import_times(obj, x) if _holds_times(x) and obj.dtype == _OBJECTS else x
+    parts = child_nodes(x)
+    changed = list(parts)
+    for k, part in enumerate(parts[: obj.shape[1]]):  # the index follows
+        if _holds_times(part) and obj.dtypes.iloc[k] == _OBJECTS:
+            try:
+                changed[k] = unwrap_flat(_import_times(obj.iloc[:, k], nested_of(part)))
+            except (OverflowError, TypeError, ValueError) as error:
+                raise relabel(error, f"asnested: column {show(obj.columns[k])}") from error
+    if all(part is same for part, same in zip(changed, parts, strict=True)):
+        return x
+    following = iter(changed)
+    return rebuild(x, lambda _: next(following))
+
+
+def _holds_times(node: Any) -> bool:
+    """Return whether the elements of a node are dates, times or durations."""
+    if not isinstance(node, NestedArray):
+        return bool(node.dtype.kind in "mM")
+    return kind_of(node).numbers and (node.content.dtype.kind in "mM" or (node.meaning or "").startswith("t"))
+
+
+def _import_times(column: Any, x: NestedArray) -> NestedArray:
+    """Import times in a Series of Python objects, whose import by pyarrow is `x`, without a loss.
+
+    pyarrow drops nanoseconds of Timestamps and Timedeltas, drops the time of datetimes among dates, and interprets
+    datetimes without a time zone as UTC if others have one. `from_python` raises an error for the latter two.
+    """
+    values = column.tolist()
+    if not any(issubclass(cls, (datetime.datetime, datetime.timedelta)) for cls in set(map(type, values))):
+        return x
+    inferred = column.infer_objects()
+    if inferred.dtype != _OBJECTS:
+        return from_arrow(inferred)
+    pairs = zip(values, column.isna().tolist(), strict=True)
+    return from_python([None if is_missing else value for value, is_missing in pairs])
 
 
 def is_pandas(obj: Any) -> bool:

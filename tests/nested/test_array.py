@@ -686,6 +686,44 @@ def test_pandas_index_is_imported_like_a_series(name):
     assert ah.as_arrow(source).equals(ah.as_arrow(pd.Series(source)))
 
 
+BERLIN = datetime.timezone(datetime.timedelta(hours=1))
+NANOSECOND = pd.Timestamp("2020-01-01T00:00:00.000000001")
+TIMES_OF_OBJECTS = {
+    "Timestamps": [NANOSECOND, None],
+    "Timestamps and NaN": [float("nan"), pd.NaT, NANOSECOND],
+    "Timestamps and datetimes": [datetime.datetime(2020, 1, 1), NANOSECOND],
+    "Timestamps with a zone": [NANOSECOND.tz_localize("UTC"), None],
+    "Timedeltas": [pd.Timedelta(1, "ns"), None],
+    "datetimes": [datetime.datetime(1, 1, 1), None],
+    "dates": [datetime.date(1, 1, 1), None],
+    "times": [datetime.time(1, 2, 3, 4), None],
+    "zones": [datetime.datetime(2020, 1, 1, tzinfo=zone) for zone in (datetime.UTC, BERLIN)],
+    "some zones": [datetime.datetime(2020, 1, 1, tzinfo=zone) for zone in (datetime.UTC, None)],
+    "dates and datetimes": [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 5)],
+    "range": [datetime.datetime(1, 1, 1), NANOSECOND],
+}
+
+
+@pytest.mark.parametrize("name", TIMES_OF_OBJECTS)
+def test_times_in_columns_of_objects_are_exact_or_refused(name):
+    """pyarrow converts Timestamps to microseconds, and times with and without a zone to UTC."""
+    values = TIMES_OF_OBJECTS[name]
+    series = pd.Series(values, dtype=object, name="t", index=range(5, 5 + len(values)))
+    frame = pd.DataFrame({"n": range(5, 5 + len(values)), "t": series}, index=series.index)
+    if name in ("zones", "some zones", "dates and datetimes", "range"):
+        with pytest.raises((TypeError, OverflowError), match="asnested"):
+            ah.asnested(series)
+        with pytest.raises((TypeError, OverflowError), match="asnested: column 't'"):
+            ah.asnested(frame)
+        return
+    for column in (ah.as_arrow(series), ah.as_arrow(series.array), ah.convert(frame, pa.Table)["t"]):
+        pairs = zip(column.to_pylist(), values, strict=True)
+        assert all(made == value for made, value in pairs if made is not None)
+        assert column.is_null().to_pylist() == series.isna().tolist()
+    assert ah.convert(frame, pa.Table).to_pandas().index.tolist() == series.index.tolist()
+    assert ah.as_polars(series).name == "t"
+
+
 def test_index_without_an_arrow_type_is_rejected():
     with pytest.raises(BufferError, match="pyarrow cannot convert"):
         ah.asnested(pd.Index([1, "a"]))
