@@ -225,8 +225,8 @@ def _check_seconds(node: Any) -> None:
     counts = as_numpy(times).view(np.int64)
     counts = counts[valid_mask(node) if is_numbers else ~np.isnat(as_numpy(times))]
     if counts.size and (counts.max() > _MOST_SECONDS or counts.min() < -_MOST_SECONDS):
-        accepted = f"times within {_MOST_SECONDS} s. Call arrayhub.as_arrow(x)"
-        raise RangeRefusal("polars", "a time in seconds exceeds 64 bits in milliseconds", accepted)
+        reason = "a time in seconds exceeds 64 bits in milliseconds"
+        raise RangeRefusal("polars", reason, f"times within {_MOST_SECONDS} s", "arrayhub.as_arrow(x)")
 
 
 _MOST_SECONDS = (2**63 - 1) // 1000
