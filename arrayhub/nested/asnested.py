@@ -274,8 +274,8 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
                 f"{name_of_type(type(obj))} has several columns named {show(repeated)}, which pandas"
                 " does not export to Arrow; accepted: different names. Use x.set_axis(range(x.shape[1]), axis=1)",
             ) from error
-        if root_of(type(error)) != "pyarrow":
-            raise
+        if isinstance(error, Refusal) or not (is_pandas(obj) or root_of(type(error)) == "pyarrow"):
+            raise  # pyarrow also raises the errors of Python's own conversions
         column = _dense_column(obj)
         if column is not None:
             return column

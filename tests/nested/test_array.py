@@ -1,6 +1,7 @@
 """Test that nested arrays are imported from libraries and lists, indexed, and exported with the same memory."""
 
 import datetime
+import decimal
 import gc
 import re
 import weakref
@@ -722,6 +723,14 @@ def test_times_in_columns_of_objects_are_exact_or_refused(name):
         assert column.is_null().to_pylist() == series.isna().tolist()
     assert ah.convert(frame, pa.Table).to_pandas().index.tolist() == series.index.tolist()
     assert ah.as_polars(series).name == "t"
+
+
+@pytest.mark.parametrize("value", [2**70, decimal.Decimal("Infinity"), "\ud800"], ids=["integer", "decimal", "text"])
+def test_values_that_pyarrow_cannot_convert_are_refused_in_one_form(value):
+    series = pd.Series([value], dtype=object)
+    for source in (series, series.to_frame("a")):
+        with pytest.raises(ah.Refusal, match="asnested: pyarrow cannot convert pandas"):
+            ah.asnested(source)
 
 
 def test_index_without_an_arrow_type_is_rejected():
