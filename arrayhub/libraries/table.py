@@ -146,6 +146,20 @@ def _dtype_of_xarray(obj: Any) -> Any:
 _NO_UNIT = "the unit is not included"
 
 
+def _call_on_quantity(obj: Any) -> Any:
+    if hasattr(obj, "mask"):
+        return "", f"x.filled(value) does not have a mask; {_NO_UNIT}"
+    return "x.value", _NO_UNIT
+
+
+def _call_on_table(obj: Any) -> Any:
+    columns = obj.columns.values()
+    has_units = any(getattr(column, "unit", None) is not None for column in columns)
+    if any(hasattr(column, "mask") for column in columns):
+        return "", "some columns are masked; arrayhub.asnested(dict(x.columns)) keeps the missing values"
+    return "x.as_array()", "the units are not included" if has_units else ""
+
+
 def _usm_memory(module: Any) -> Any:
     import dpctl.memory
 
@@ -458,8 +472,8 @@ TABLE: dict[str, dict[str, Any]] = {
         advice={
             "FITS_rec": "arrayhub.asnested(x)",  # stored values are not scaled
             "NDData": ("x.data", "the mask, the unit and the uncertainty are not included"),
-            "Quantity": ("x.value", _NO_UNIT),
-            "Table": "x.as_array()",
+            "Quantity": _call_on_quantity,
+            "Table": _call_on_table,
         },
     ),
     "bitarray": dict(types={"bitarray": None}, advice={"bitarray": "numpy.frombuffer(x.unpack(), bool)"}),
@@ -480,7 +494,9 @@ TABLE: dict[str, dict[str, Any]] = {
         advice={"QImage": ("x.constBits()", "it has x.bytesPerLine() bytes per row, and is valid while x exists")},
     ),
     "dask": dict(
-        instead="dask.array.from_array(arrayhub.as_numpy(x))", types={"Array": None}, advice={"Array": "x.compute()"}
+        instead="dask.array.from_array(arrayhub.as_numpy(x))",
+        types=dict.fromkeys(["Array", "FrameBase"]),  # FrameBase: a DataFrame, a Series or an Index
+        advice=dict.fromkeys(["Array", "FrameBase"], "x.compute()"),
     ),
     "gemmi": dict(types={"GridMeta": "array"}),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),

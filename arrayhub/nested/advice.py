@@ -420,7 +420,7 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") ->
     missing = "missing='mask'" if array.dtype.kind in "mM" else ""  # integers would not show which times are NaT
     call = call or _call_on_numbers(consumer, x, array, missing, _way_to_copy(array, consumer))
     if not call and array.dtype.kind in "SUTOV" and not issubclass(type(obj), USMArray):
-        call = "" if find_obstacle(asnested, np.empty((0,) * array.ndim, array.dtype)) else "arrayhub.asnested(x)"
+        call = "" if find_obstacle(asnested, np.empty((0,) * array.ndim, array.dtype)) else f"arrayhub.asnested({x})"
     return Verdict(consumer, CANNOT, obstacle, call)
 
 
@@ -876,8 +876,7 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
             return Verdict(consumer, COPY, why, call_of(consumer, "x", way))
         call = _call_on(f"{call}.to_dense()", _without_elements(obj.dtype, 2), consumer)
     elif is_pandas(obj):
-        subtype = getattr(getattr(obj, "dtype", None), "subtype", None)  # of sparse columns
-        call = "" if is_sparse else _call_on("x.to_numpy()", _without_elements(subtype, 1), consumer)
+        call = _call_on_sparse_columns(obj, consumer)
     elif "collect()" in instead:
         call = call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
     elif instead == "arrayhub.asarray(x, copy=None)":  # an object without memory, such as an image of bits
@@ -890,6 +889,26 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         found = _call_on(instead, like, consumer) if like is not None else call_of(consumer, instead, way)
         call = "" if is_sparse or not instead or (like is None and root == "torch") else found
     return Verdict(consumer, CANNOT, why, call)
+
+
+def _call_on_sparse_columns(obj: Any, consumer: str) -> str:
+    """Return the call that exports a Series or a DataFrame of pandas whose columns are sparse, or "" for other data."""
+    is_table = is_frame(obj)
+    subtypes = [getattr(dtype, "subtype", None) for dtype in (obj.dtypes if is_table else [obj.dtype])]
+    if not subtypes or None in subtypes:
+        return ""
+    if consumer in RULES and consumer not in _ROWS:
+        fills = [dtype.fill_value for dtype in (obj.dtypes if is_table else [obj.dtype])]
+        frame = "x" if is_table else "x.to_frame()"
+        copies = () if consumer == "scipy" else ("copy=True",)
+        return "" if any(fill != 0 for fill in fills) else call_of(consumer, f"{frame}.sparse.to_coo()", *copies)
+    if is_table and consumer in NESTING:
+        return call_of(consumer, "x.sparse.to_dense()")
+    try:
+        like = _without_elements(np.result_type(*subtypes), 1 + is_table)
+    except TypeError:  # columns without a common type
+        return ""
+    return _call_on("x.to_numpy(copy=True)" if is_table else "x.to_numpy()", like, consumer)
 
 
 def _call_on_copied(obj: Any, consumer: str) -> str:
@@ -911,6 +930,8 @@ def _array_like(obj: Any) -> Any:
         dtype = obj.type if root_of(type(obj)) == "pyarrow" else obj.dtype
     if root_of(type(obj)) == "polars":  # the call casts a type that only polars defines to float
         return asarray(np.broadcast_to(0.0, (0,)))  # read-only, as the memory of polars
+    if hasattr(obj, "divisions"):  # of dask.dataframe, which computes columns of pandas
+        return asarray(np.broadcast_to(np.zeros((), dtype), (0,)))
     return _without_elements(dtype, getattr(obj, "ndim", 1))
 
 

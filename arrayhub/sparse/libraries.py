@@ -360,18 +360,26 @@ def assparse(
     copy = check_copy(copy, "assparse")
     x = sparse_or_none(obj, copy if dtype is None and device is None else None)
     if x is None:
-        columns = f"assparse(x{'' if hasattr(obj, 'columns') else '.to_frame()'}.sparse.to_coo()), which copies"
-        is_pandas = root_of(type(obj)) == "pandas" and hasattr(obj, "sparse")
         raise TypeRefusal(
             "assparse",
             f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse",
             "sparse arrays of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
-            f" Use arrayhub.{columns if is_pandas else 'asarray(x) for dense arrays'}",
+            " Use arrayhub.asarray(x) for dense arrays",
+            _call_on_sparse_columns(obj),
         )
     made = x._change(dtype, device)
     if copy and made is x and root_of(type(obj)) != "onedal":  # oneDAL itself makes a copy
         made = x.copy()
     return made if validate else made._with_parts(made.data, made.structure, TRUSTED)
+
+
+def _call_on_sparse_columns(obj: Any) -> str:
+    """Return the call that imports pandas data whose columns store only the values other than 0, or "" for others."""
+    frame = {"pandas.DataFrame": "x", "pandas.Series": "x.to_frame()"}.get(name_of_type(type(obj)), "")
+    if not frame or not hasattr(obj, "sparse"):
+        return ""
+    dtypes = obj.dtypes if frame == "x" else [obj.dtype]
+    return "" if any(dtype.fill_value != 0 for dtype in dtypes) else f"arrayhub.assparse({frame}.sparse.to_coo())"
 
 
 def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:

@@ -441,6 +441,20 @@ def test_times_that_xarray_refuses_have_no_call():
         assert raised.value.call == ""
 
 
+def _sparse_column(fill):
+    pandas = pytest.importorskip("pandas")
+    return pandas.Series(pandas.arrays.SparseArray([0, 1, 1], fill_value=fill))
+
+
+def _meter():
+    return pytest.importorskip("astropy.units").m
+
+
+def _dask_frame():
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1, 2]})
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=1)
+
+
 # Objects for which an error named a call that fails, or no call where one works: the call for each library.
 REFUSED = {
     "field of packed records": (
@@ -463,6 +477,42 @@ REFUSED = {
     "image of bits": (
         lambda: pytest.importorskip("PIL.Image").new("1", (3, 2)),
         {**dict.fromkeys(("numpy", "torch", "jax", "arrow"), "arrayhub.as_{to}(x, copy=None)"), "scipy": ""},
+    ),
+    "frame of sparse columns": (
+        lambda: _sparse_column(0).to_frame("a"),
+        {
+            **dict.fromkeys(("numpy", "torch"), "arrayhub.as_{to}(x.to_numpy(copy=True))"),
+            **dict.fromkeys(("arrow", "polars"), "arrayhub.as_{to}(x.sparse.to_dense())"),
+            "scipy": "arrayhub.as_scipy(x.sparse.to_coo())",
+        },
+    ),
+    "sparse column": (
+        lambda: _sparse_column(0),
+        {"numpy": "arrayhub.as_numpy(x.to_numpy())", "scipy": "arrayhub.as_scipy(x.to_frame().sparse.to_coo())"},
+    ),
+    "sparse column with another fill value": (
+        lambda: _sparse_column(1),
+        {"numpy": "arrayhub.as_numpy(x.to_numpy())", "scipy": ""},
+    ),
+    "quantity with a mask": (
+        lambda: pytest.importorskip("astropy.utils.masked").Masked([1.0, 2.0], mask=[True, False]) << _meter(),
+        dict.fromkeys(("numpy", "torch", "polars"), ""),
+    ),
+    "table with masked columns": (
+        lambda: pytest.importorskip("astropy.table").Table({"a": np.ma.masked_array([1, 2], [0, 1])}),
+        dict.fromkeys(("numpy", "torch", "polars"), ""),
+    ),
+    "table of strings": (
+        lambda: pytest.importorskip("astropy.table").Table({"a": ["x", "y"]}),
+        {"torch": "arrayhub.asnested(x.as_array())"},
+    ),
+    "column of dask": (
+        lambda: _dask_frame()["a"],
+        {"polars": "arrayhub.as_polars(x.compute())", "torch": "arrayhub.as_torch(x.compute(), copy=True)"},
+    ),
+    "frame of dask": (
+        lambda: _dask_frame(),
+        {"pandas": "arrayhub.as_pandas(x.compute())", "torch": "arrayhub.as_torch(x.compute(), copy=True)"},
     ),
     "image of bits for dpnp": (
         lambda: pytest.importorskip("PIL.Image").new("1", (3, 2)),
