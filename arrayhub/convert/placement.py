@@ -67,7 +67,8 @@ class Placement:
         Device('cpu')
         """
         copy = check_copy(copy, "placement")
-        return self._target.asarray(obj, "placement", copy, dtype)
+        target = Target(OWN, None, self._target.device, self._target.model)
+        return target.convert(obj, "placement", copy, dtype, move=copy is not False)
 
     def convert(
         self, obj: Any, *, copy: Copy = None, dtype: Any = None, labels: bool = False, missing: Any = None

@@ -39,7 +39,7 @@ from arrayhub.convert.functions import (
     protocols_of_type,
 )
 from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_labels, with_names_of
-from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
+from arrayhub.convert.names import OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import NESTING, row_of_type
@@ -186,41 +186,19 @@ cdef class Target:
             made = sys.modules["xarray"].DataArray(data, dims=asarray(obj).dims if missing is None else None)
         return made.variable if label_kind(type(self.model)) == "dims" else made
 
-    def asarray(self, obj, str call not None, copy=None, dtype=None):
-        """Return `obj` as a USMArray, NestedArray or SparseArray on the device."""
-        if sparse_library(obj) is not None:
-            return hooks.sparse.convert_like(call, obj, OWN, self.device, copy, dtype)
-        obj = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
-        if isinstance(dtype, str) and dtype == "model":
-            dtype = self._check_fit(obj, call, None)
-        elif dtype is not None:
-            self._numbers_of(obj, call, copy, dtype)
-        if self.library == NESTED:
-            return hooks.nested.asnested(obj, copy=copy, dtype=dtype)
-        array = array_or_nested(obj, copy) if dtype is None else asarray(obj, copy=copy, dtype=dtype)
-        if copy is True and array is obj:
-            array = asarray(array, copy=True)
-        moves = copy is not False or is_value(obj)
-        return array if self.device is None else self._move(array, call, moves, _ALLOW_COPY)
-
     def _check_fit(self, obj, str call, missing):
         """Return the element type of the model, or None if `obj` has it. Raise an error if a value does not fit."""
         own = self.dtype(call)
         if missing is not None:
             obj = functions.convert(obj, "numpy", copy=None, missing=missing)
-        array = self._numbers_of(obj, call, None, "model")
+        array = array_or_nested(obj, None)
+        if isinstance(array, Tree) or array.dtype.kind in "SUT":
+            kind = array.type if isinstance(array, Tree) else array.dtype
+            raise TypeError(f"{call}: dtype is 'model', but the elements are {kind}; accepted: dtype=None")
         if array.dtype == own:
             return None
         check_fit(ndarray(transfer.to_host(array)), own, call)
         return own
-
-    def _numbers_of(self, obj, str call, copy, dtype):
-        """Import an object as a dense array without text."""
-        array = array_or_nested(obj, copy)
-        if isinstance(array, Tree) or array.dtype.kind in "SUT":
-            kind = array.type if isinstance(array, Tree) else array.dtype
-            raise TypeError(f"{call}: dtype is {show(dtype)}, but the elements are {kind}; accepted: dtype=None")
-        return array
 
     def dtype(self, str call not None):
         """Return the element type of the model."""
