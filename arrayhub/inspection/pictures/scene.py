@@ -68,8 +68,8 @@ class Geometry:
     @property
     def contiguity(self) -> str:
         """str : ``"C-contiguous"``, ``"F-contiguous"``, ``"C- and F-contiguous"`` or ``"not contiguous"``."""
-        c, f = (self._first_gap(order) is None for order in "CF")
-        return _CONTIGUITY[c, f]
+        orders = [order for order in "CF" if self._first_gap(order) is None]
+        return f"{'- and '.join(orders)}-contiguous" if orders else "not contiguous"
 
     def notes(self) -> Iterator[str]:
         """Yield notes on unusual properties of the layout, such as overlapping elements."""
@@ -133,14 +133,6 @@ class Geometry:
         if most > _MOST_COUNTED:
             return None
         return len(set(map(sum, itertools.product(*(range(0, step * length, step) for step, length in dimensions)))))
-
-
-_CONTIGUITY = {
-    (True, True): "C- and F-contiguous",
-    (True, False): "C-contiguous",
-    (False, True): "F-contiguous",
-    (False, False): "not contiguous",
-}
 
 
 def _are_disjoint(dimensions: list[tuple[int, int]]) -> bool:
