@@ -273,17 +273,7 @@ cdef Descriptor add_labels(object obj, Descriptor a, Labelled labels):
 cdef inline bint may_have(object obj, object name) except -1:
     """Return whether an object has an attribute, including one whose getter raises. `dimensions` handles this error."""
     cdef int found = arrayhub_look_for(obj, name)
-    return found != 0 if found >= 0 else clear_error()
-
-
-cdef bint clear_error() except -1:
-    """Clear the pending exception and return True, or raise the exception if it must propagate."""
-    try:
-        raise_on()
-    except PASSES_ON:
-        raise
-    except Exception:
-        return True
+    return found != 0 if found >= 0 else fetch_refusal() is not None
 
 
 cdef Descriptor try_protocols(object obj, object stream, unsigned int supported):
@@ -639,10 +629,3 @@ def check_exportable(obj, /):
     cdef unsigned int record = record_of(obj)
     if record & DLPACK_BY_IMPORTER and importer_of(record) != 0:
         importers[importer_of(record)](obj, None)
-
-
-def offer(obj, protocol, /):
-    """Import `obj` through a protocol of `protocols_of_type`, or return None if `obj` does not support it."""
-    if protocol not in _ROWS:
-        raise ValueError(f"offer: protocol is {show(protocol)}; accepted: {', '.join(_ROWS)}")
-    return import_by_row(obj, None, _ROWS[protocol])

@@ -9,8 +9,9 @@ from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
+from arrayhub.adapters.table import BY_VIA
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import offer, protocols_of_type
+from arrayhub.convert.functions import asarray, protocols_of_type
 
 
 def array_besides(obj: Any, function: str) -> USMArray | None:
@@ -30,15 +31,15 @@ def array_besides(obj: Any, function: str) -> USMArray | None:
 
 def import_unread(obj: Any) -> USMArray | None:
     """Import a stream or a query through the first protocol other than Arrow that succeeds, or return None."""
+    protocol: Any
     for protocol in protocols_of_type(type(obj))[1]:
-        try:
-            array = offer(obj, protocol) if protocol != "arrow" else None
-        except PASSES_ON:
-            raise
-        except Exception:
-            continue
-        if array is not None:
-            return array
+        if protocol in BY_VIA and protocol != "arrow":
+            try:
+                return asarray(obj, via=protocol)
+            except PASSES_ON:
+                raise
+            except Exception:
+                continue
     return None
 
 
