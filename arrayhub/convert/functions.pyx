@@ -688,24 +688,32 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
         return copy_own(obj, to) if copy is True else obj
     if importer == SPARSE:
         return hooks.sparse.export(obj, to.name, copy, allow_readonly)
-    if copy is None:
-        return give_view_or_copy(obj, to, allow_readonly)
     if isinstance(obj, Tree):
+        if copy is None:
+            return give_view_or_copy(obj, obj, to, allow_readonly)
         return obj._export(to.name, copy, allow_readonly)
-    cdef Descriptor a
+    cdef Descriptor a = None
     cdef bint copied = copy is True, is_fresh = False
     try:
         if importer == OWN_ARRAY:
             a = <Descriptor> obj
-        elif copied:
-            a = import_or_build(obj, None, to is _TORCH, None, &is_fresh)
-        else:
+        elif copy is False:
             a = import_allowed(obj, False, to.call)
+        else:
+            a = import_or_build(obj, None, to is _TORCH, None, &is_fresh)
+    except (OverflowError, ValueError):      # about the values
+        raise
     except (BufferError, TypeError) as error:
         refusal = error
-        a = None
     if a is None:
-        return give_refused(obj, to, copy, allow_readonly, refusal)
+        if to is _JAX and is_of_jax(obj):
+            return copy_own(obj, to) if copied else obj      # a tracer, whose type does not have an importer
+        structured = import_structured(obj, copy)
+        if structured is None:
+            raise refusal
+        return give(structured, to, copy, allow_readonly)
+    if copy is None:
+        return give_view_or_copy(a, obj, to, allow_readonly)
     if to is _NUMPY and not copied:
         source = obj if is_ndarray(obj) else numpy_library.find_source(a)
         if source is not None:
@@ -757,33 +765,13 @@ cdef object copy_own(object obj, Library to):
     return obj.clone() if to is _TORCH else obj.copy()
 
 
-cdef object give_refused(object obj, Library to, object copy, bint allow_readonly, object refusal):
-    """Return `obj` as a sparse or nested array of a library, or raise `refusal`, the error of `asarray` for `obj`."""
-    if to is _JAX and is_of_jax(obj):
-        return copy_own(obj, to) if copy is True else obj      # a tracer, whose type does not have an importer
-    if isinstance(refusal, (OverflowError, ValueError)):
-        raise refusal      # about the values
-    structured = import_structured(obj, copy)
-    if structured is None:
-        raise refusal
-    return give(structured, to, copy, allow_readonly)
-
-
-cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
-    """Return a view of `obj` if possible, otherwise a copy that does not leave the device. `obj` is imported only once."""
-    cdef bint is_tree = isinstance(obj, Tree)
-    imported = None
-    try:
-        imported = obj if is_tree else import_or_build(obj, None, to is _TORCH)
-    except (BufferError, TypeError) as error:
-        refusal = error
-    if imported is None:
-        return give_refused(obj, to, None, allow_readonly, refusal)
+cdef object give_view_or_copy(object imported, object obj, Library to, bint allow_readonly):
+    """Return a view of `imported` if possible, otherwise a copy that does not leave the device. It was imported from `obj`."""
     if is_narrowed(obj, to):
         imported = narrow_for_jax(imported, to.call)
     if to is _NUMPY and is_ndarray(obj) and objects_of(obj) is None:
         return obj
-    if is_tree or to is not _JAX or is_aligned(imported):
+    if to is not _JAX or isinstance(imported, Tree) or is_aligned(imported):
         try:
             return give(imported, to, False, allow_readonly)
         except BufferError as error:
