@@ -2,17 +2,12 @@
 
 import sys
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
-from arrayhub._core.copying import VIEW
 from arrayhub._core.descriptor import MemoryBlock
-from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import asarray
 from arrayhub.inspection.datashape import TYPENUMS, type_of
-from arrayhub.inspection.texts import attempt
-from arrayhub.inspection.unread import array_besides, refuse_copies
+from arrayhub.inspection.unread import import_view
 
 # DyND's access flags, keyed by the value of `USMArray.access`.
 _FLAGS = {
@@ -48,26 +43,10 @@ def debug_repr(obj: Any, /) -> str:
     >>> arrayhub.debug_repr(numpy.zeros(2)).splitlines()[0]
     '------ array'
     """
-    obj = _import_view(obj, "debug_repr")
+    obj = import_view(obj, "debug_repr")
     # Before the next call, because its arguments may be references, too.
     refcount = count_references(sys.getrefcount(obj))
     return "\n".join(["------ array", *obj._describe(refcount), "------"])
-
-
-def _import_view(obj: Any, function: str) -> Any:
-    """Return `obj` as a USMArray, or as a NestedArray or a SparseArray if it is not dense."""
-    besides = array_besides(obj, function)
-    if besides is not None:
-        return besides
-    try:
-        return asarray(obj)
-    except (BufferError, TypeError) as error:
-        for import_view in (hooks.sparse.import_or_none, partial(hooks.nested.asnested, copy=VIEW)):
-            view = attempt(import_view, obj)[0]
-            if view is not None:
-                return view
-        refuse_copies(obj, function, error)
-        raise
 
 
 def count_references(counted: int) -> int:

@@ -1,10 +1,12 @@
-"""Describe queries, and streams that can be read only once, without reading them.
+"""Import an object to describe it: without a copy, and without reading queries and streams.
 
-Reading would consume the stream, or run the query.
+Reading would consume the stream, which can be read only once, or run the query.
 """
 
+from functools import partial
 from typing import Any
 
+from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
@@ -12,6 +14,26 @@ from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import BY_VIA
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray, protocols_of_type
+from arrayhub.inspection.texts import attempt
+
+
+def import_view(obj: Any, function: str) -> Any:
+    """Return `obj` as a USMArray, or as a NestedArray or a SparseArray if it is not dense.
+
+    Errors about streams and copies name the public `function`.
+    """
+    besides = array_besides(obj, function)
+    if besides is not None:
+        return besides
+    try:
+        return asarray(obj)
+    except (BufferError, TypeError) as error:
+        for view in (hooks.sparse.import_or_none, partial(hooks.nested.asnested, copy=VIEW)):
+            array = attempt(view, obj)[0]
+            if array is not None:
+                return array
+        refuse_copies(obj, function, error)
+        raise
 
 
 def array_besides(obj: Any, function: str) -> USMArray | None:

@@ -13,12 +13,11 @@ import numpy as np
 
 from arrayhub._core.descriptor import MAX_NDIM, integer, name_of_elements
 from arrayhub._core.errors import PASSES_ON, show
-from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import array_or_nested
 from arrayhub.inspection.pictures.drawing import draw_svg, draw_text
 from arrayhub.inspection.pictures.scene import Geometry
 from arrayhub.inspection.texts import of_bytes
+from arrayhub.inspection.unread import import_view
 from arrayhub.libraries.numpy import ndarray
 
 _LIMIT = 2**63
@@ -176,7 +175,7 @@ def picture(
     TypeError
         A number is not an integer, an array is given with numbers, or the object is not an array.
     BufferError
-        The array cannot be imported without a copy.
+        The array cannot be imported without a copy, or is a query or a stream that can be read only once.
     ValueError
         A length, `size` or `itemsize` is negative, the number of strides differs from the number of dimensions, there
         are more than 64 dimensions, or a number exceeds 64 bits.
@@ -200,8 +199,7 @@ def picture(
                 f"picture: {show(obj)} is given with numbers; accepted: an array alone, or a shape such as x.shape with"
                 " numbers"
             )
-        sparse = hooks.sparse.import_or_none(obj)
-        drawn: Picture | TextPicture = (array_or_nested(obj) if sparse is None else sparse).picture
+        drawn: Picture | TextPicture = import_view(obj, "picture").picture
         return drawn
     lengths = _integers("shape", obj, least=0)
     if len(lengths) > MAX_NDIM:

@@ -89,7 +89,7 @@ def test_explain_does_not_consume_a_reader_without_other_imports():
     assert done.split() == ["4"]
 
 
-@pytest.mark.parametrize("function", [ah.debug_repr, ah.check, ah.datashape.of], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [ah.debug_repr, ah.check, ah.datashape.of, ah.picture], ids=lambda f: f.__name__)
 def test_as_function_error_for_a_reader_suggests_a_working_call(function):
     name = "datashape.of" if function is ah.datashape.of else function.__name__
     x = reader()
