@@ -574,42 +574,29 @@ cdef Descriptor import_via(object obj, object stream, object via):
     row = _VIA.get(via) if isinstance(via, str) else None
     if row is None:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")
+    cdef unsigned int record = record_of(obj)
+    a = None
     if <int> row == _DLPACK and PyCapsule_CheckExact(obj):
         a = dlpack.parse_capsule(obj, False, None)
-        return a if stream is None else on_stream(a, stream, True)
-    a = import_by_row(obj, stream, row)
+    elif <int> row == _DLPACK and record & DLPACK_BY_IMPORTER and importer_of(record) != 0:
+        a = importers[importer_of(record)](obj, stream)
+    if a is None:
+        if importer_of(record) != 0:
+            from arrayhub.libraries import wrappers
+
+            if wrappers.refuses_protocols(type(obj)):
+                raise wrappers.wrapper_error(obj, "is not imported through protocols")
+        if is_ndarray(obj):
+            numpy_library.check_subclass(obj)
+        a = _parse[<int> row](obj, stream)
     if a is None:
         supported = ", ".join(protocols_of_type(type(obj))[1])
         raise TypeError(
             f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; "
             + (f"it supports {supported}: call arrayhub.asarray(x)" if supported else "accepted: objects that support it")
         )
-    a = add_labels(obj, a, labels_of(record_of(obj)))
+    a = add_labels(obj, a, labels_of(record))
     return a if stream is None else on_stream(a, stream, True)
-
-
-cdef int refuse_wrapper(object obj) except -1:
-    """Raise TypeError for a wrapper whose protocols must not be used."""
-    from arrayhub.libraries import wrappers
-
-    if wrappers.refuses_protocols(type(obj)):
-        raise wrappers.wrapper_error(obj, "is not imported through protocols")
-    return 0
-
-
-cdef Descriptor import_by_row(object obj, object stream, int row):
-    """Import `obj` through the protocol with number `row` in the table, or return None if `obj` does not support it."""
-    cdef unsigned int record = record_of(obj)
-    cdef Descriptor a
-    if row == _DLPACK and record & DLPACK_BY_IMPORTER and importer_of(record) != 0:
-        a = importers[importer_of(record)](obj, stream)
-        if a is not None:
-            return a
-    if importer_of(record) != 0:
-        refuse_wrapper(obj)
-    if PyType_IsSubtype(Py_TYPE(obj), _NDARRAY):
-        numpy_library.check_subclass(obj)
-    return _parse[row](obj, stream)
 
 
 # --------------------------------------------------------------------------------------------------- for inspection
