@@ -5,7 +5,7 @@ import typing
 from collections.abc import Callable, Mapping
 from functools import wraps
 from types import SimpleNamespace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import Device
@@ -120,21 +120,13 @@ def adapt(
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-class Requested(NamedTuple):
-    """A parameter with a request in its annotation."""
-
-    key: str
-    request: Any
-    writable: bool
-
-
 def _make_adapter(function: Any, target: Target, copy: Copy, labels: bool, missing: Any) -> Adapter:
     """Check a function, and return its adapter."""
     _check_function(function)
     name = getattr(function, "__name__", "function")
     parameters = inspect.signature(function).parameters
     keys = [key for key, parameter in parameters.items() if parameter.kind in _POSITIONAL]
-    requests = {found.key: found for found in _find_requests(function, name, parameters)}
+    requests = _find_requests(function, name, parameters)
     if requests and missing is not None:
         raise ValueError(
             f"adapt: {name}: missing is {show(missing)}, but {next(iter(requests))} has a request;"
@@ -156,9 +148,9 @@ def _check_function(function: Any) -> None:
         )
 
 
-def _find_requests(function: Any, name: str, parameters: Mapping[str, inspect.Parameter]) -> list[Requested]:
-    """Return the parameters whose ``Annotated`` annotation contains an object with ``asarray``."""
-    found = []
+def _find_requests(function: Any, name: str, parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    """Return the objects with ``asarray`` in ``Annotated`` annotations, by the name of the parameter."""
+    found = {}
     hints = _evaluate_hints(function, name)
     for key, parameter in parameters.items():
         for extra in getattr(hints.get(key), "__metadata__", ()):
@@ -168,7 +160,7 @@ def _find_requests(function: Any, name: str, parameters: Mapping[str, inspect.Pa
                 raise TypeError(
                     f"adapt: {name}: {parameter} has a request; accepted: requests for parameters that take one value"
                 )
-            found.append(Requested(key, extra, bool(getattr(extra, "writable", False))))
+            found[key] = extra
     return found
 
 

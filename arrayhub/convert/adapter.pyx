@@ -71,7 +71,7 @@ cdef Argument new_argument(str key, value, ArrayType type, bint writes):
 cdef class Adapter:
     """A function, the target of its arguments, and the options of `adapt`.
 
-    `keys` are the names of the positional parameters. `requests` are the parameters with a request, keyed by name.
+    `keys` are the names of the positional parameters. `requests` are the requests of parameters, keyed by their names.
     """
 
     cdef readonly object function
@@ -110,26 +110,23 @@ cdef class Adapter:
             return False
         return target.device is None or device_of(value) == target.device
 
-    cdef object error_at(self, error, str key, str hint):
+    cdef object error_at(self, error, str key, str hint, bint writes=False):
         """Return an error of the same kind whose subject begins with the names of the function and the argument.
 
-        With a hint about an argument of `adapt`, the error does not name another call.
+        With a hint about an argument of `adapt`, the error does not name another call. Nor does it for an argument that
+        the function `writes` to, because the call would return a copy.
         """
         subject = f"{self.name}: {key}"
         if not isinstance(error, Refusal):
             kind = [kind for kind in _REFUSALS if isinstance(error, kind)][0]
             return kind(f"{subject}: {error}{hint}")
         subject = f"{subject}: {error.subject}" if error.subject else subject
+        if writes:
+            accepted = f"writable memory that {self.target.library} can view, because {self.name} writes to this argument"
+            return type(error)(subject, error.reason, accepted)
         if hint:
             return type(error)(subject, f"{reason_of(error)}{hint}")
         return type(error)(subject, error.reason, error.accepted, error.call)
-
-    cdef object refuse_copy(self, error):
-        """Return the error of an argument that the function writes to, without a call, which would return a copy."""
-        if not isinstance(error, Refusal):
-            return error
-        accepted = f"writable memory that {self.target.library} can view, because {self.name} writes to this argument"
-        return type(error)(error.subject, error.reason, accepted)
 
     cdef str hint_for(self, error, value, ArrayType found, bint writes):
         """Return the advice to pass an argument to `adapt`, or "" if no argument helps."""
@@ -297,9 +294,8 @@ cdef class Call:
                 if adapter.copy is not True and target.library in _WITH_READONLY and argument.type.sparse is None:
                     protect_copy(made, given, argument.array)
         except _REFUSALS as error:
-            refusal = adapter.refuse_copy(error) if argument.writes else error
             hint = adapter.hint_for(error, value, argument.type, argument.writes)
-            raise adapter.error_at(refusal, argument.key, hint) from error
+            raise adapter.error_at(error, argument.key, hint, argument.writes) from error
         cdef bint shares = argument.writes or adapter.copy is not True and adapter.missing is None
         if shares and argument.type is not _BUILT and (value is given or target.library == "arrow"
                                                        or getattr(array_of(given), "dtype", None) == value.dtype):
@@ -338,15 +334,15 @@ cdef class Call:
         cdef list met = [], received = []
         for place, value in [*enumerate(given), *keywords.items()]:
             key = self.key_at(place)
-            wish = adapter.requests.get(key)
-            if wish is None or value is None:
+            request = adapter.requests.get(key)
+            if request is None or value is None:
                 continue
-            argument = new_argument(key, value, array_type(value) or _BUILT, wish.writable)
+            argument = new_argument(key, value, array_type(value) or _BUILT, bool(getattr(request, "writable", False)))
             self.arrays.append(argument)
-            is_own = adapter.is_own(value, argument.type, wish.writable)
+            is_own = adapter.is_own(value, argument.type, argument.writes)
             plain = value.detach() if is_own and getattr(value, "requires_grad", False) is True else value
-            array = wish.request.asarray(plain, name=f"{adapter.name}: {key}")
-            met.append((wish, array))
+            array = request.asarray(plain, name=f"{adapter.name}: {key}")
+            met.append((key, request, array))
             source = array_of(plain) if is_own else None
             if source is None or source.ptr != array.ptr or source.dtype != array.dtype:
                 value = self.convert_value(argument, array)
@@ -583,13 +579,11 @@ cdef object replace_items(container, dict made):
 cdef int check_lengths(str name, list arrays) except -1:
     """Raise ValueError if a letter denotes different lengths in two arrays."""
     cdef dict lengths = {}
-    for parameter, array in arrays if len(arrays) > 1 else ():
-        if not hasattr(parameter.request, "lengths"):
+    for key, request, array in arrays if len(arrays) > 1 else ():
+        if not hasattr(request, "lengths"):
             continue
-        for letter, length in parameter.request.lengths(array).items():
-            other, first = lengths.setdefault(letter, (length, parameter.key))
+        for letter, length in request.lengths(array).items():
+            other, first = lengths.setdefault(letter, (length, key))
             if other != length:
-                raise ValueError(
-                    f"{name}: {letter} is {other} in {first}, and {length} in {parameter.key}; accepted: equal lengths"
-                )
+                raise ValueError(f"{name}: {letter} is {other} in {first}, and {length} in {key}; accepted: equal lengths")
     return 0
