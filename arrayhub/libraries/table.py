@@ -454,7 +454,6 @@ TABLE: dict[str, dict[str, Any]] = {
             "Variable": "x.value()",
         },
     ),
-    "ml_dtypes": dict(install="pip install ml_dtypes"),
     # If an OrtValue was created from a NumPy array, its capsule does not keep the NumPy array alive.
     "onnxruntime": dict(traits=("BORROWS",)),
     # oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict.
@@ -498,17 +497,21 @@ TABLE: dict[str, dict[str, Any]] = {
         types=dict.fromkeys(["Array", "FrameBase"]),  # FrameBase: a DataFrame, a Series or an Index
         advice=dict.fromkeys(["Array", "FrameBase"], "x.compute()"),
     ),
-    "gemmi": dict(types={"GridMeta": "array"}),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
+    # Arrays in files, and the memory into which zarr reads them.
     "h5py": dict(
-        types=dict.fromkeys(["AbstractView", "Dataset"]),
-        advice=dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py),
+        roots=("h5py", "zarr"),
+        types={
+            **dict.fromkeys(["AbstractView", "Dataset"]),
+            "Buffer": "as_array_like()",
+            "NDBuffer": "as_ndarray_like()",
+        },
+        advice={**dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py), "Array": "x[...]"},
     ),
     "marray": dict(
         types={"masked_namespace.<locals>.MArray": None},
         advice={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},
     ),
-    "netCDF4": dict(types={"Variable": None}, advice={"Variable": "x[...]"}),
     "openmm": dict(types={"Quantity": None}, advice={"Quantity": ("x.value_in_unit(x.unit)", _NO_UNIT)}),
     "openvino": dict(
         types={"Constant": ("data", _dtype_of_openvino), "Tensor": ("data", _dtype_of_openvino)},
@@ -551,5 +554,4 @@ TABLE: dict[str, dict[str, Any]] = {
         types=dict.fromkeys(["vtkBitArray", "vtkCellArray", "vtkDataSet", "vtkPoints"]),
         advice={"vtkBitArray": "vtk.util.numpy_support.vtk_to_numpy(x)"},
     ),
-    "zarr": dict(types={"Buffer": "as_array_like()", "NDBuffer": "as_ndarray_like()"}, advice={"Array": "x[...]"}),
 }

@@ -2,7 +2,6 @@
 
 import ctypes
 import importlib
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -633,24 +632,6 @@ library(
 )
 
 
-def _netcdf(netcdf, numbers=itertools.count()):  # noqa: B008 - files of equal names would be one file
-    file = netcdf.Dataset(f"{next(numbers)}", "w", diskless=True)
-    file.createDimension("d", 3)
-    file.createVariable("a", "f8", ("d",))[:] = [1, 2, 3]
-    return file["a"]
-
-
-library(
-    "netCDF4",
-    Refused(
-        "Variable",
-        _netcdf,
-        "x[...]",
-        "its data is in a file; reading returns a masked array, which is rejected if elements are masked",
-    ),
-)
-
-
 def _sitk(sitk):
     image = sitk.Image([3, 2], sitk.sitkFloat32)
     image[0, 0] = 5.0
@@ -690,16 +671,6 @@ library(
         lambda x: x.as_numpy_array(),
     ),
     Refused("Array", _zarr_array, "x[...]", "read and decompressed on each access"),
-)
-library(
-    "gemmi",
-    View(
-        "FloatGrid, Int8Grid",
-        lambda gemmi: gemmi.FloatGrid(2, 3, 4),
-        lambda x: x.array,
-        note="resizing moves the memory and invalidates views",
-    ),
-    in_extra=False,
 )
 library(
     "daft",
