@@ -5,15 +5,17 @@
 
 import sys
 from datetime import datetime, timedelta
+from time import perf_counter
 
 import numpy
 
 cimport numpy as cnp
+from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.math cimport fabs, isinf
 
-from arrayhub._core cimport layout, tracing
+from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport COPIED, Descriptor, get_dtype, host_readable, size_of
 from arrayhub._core.cpython.atomics cimport item_of
 from arrayhub._core.cpython.exceptions cimport raise_on, take
@@ -50,6 +52,7 @@ from arrayhub.libraries.known cimport (
 from arrayhub.runtimes.host cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
+from arrayhub._core import tracing
 from arrayhub._core.errors import (
     PASSES_ON,
     InterfaceError,
@@ -228,7 +231,7 @@ cdef Descriptor import_array(object obj, object stream):
 
     Some importers pass `stream` to the producer. In every case, `on_stream` makes the stream wait for the producer's work.
     """
-    if tracing.is_traced():
+    if is_traced():
         return import_traced(obj, stream, None)
     cdef unsigned int record = record_of(obj)
     cdef Importer importer = importers[importer_of(record)]
@@ -242,14 +245,32 @@ cdef Descriptor import_array(object obj, object stream):
     return a if stream is None else on_stream(a, stream, a is not obj)
 
 
+cdef extern from *:
+    """
+    /* Number of nested traced imports and exports of this thread. A threading.local is not used, because its access can
+       fail if memory is exhausted. */
+    static _Thread_local int arrayhub_trace_depth;
+    """
+    int trace_depth "arrayhub_trace_depth"
+
+cdef list _open_traces = tracing.open_traces
+
+
+cdef inline bint is_traced() noexcept:
+    """Return whether to report an import or export: a trace is open, and this thread is not within another one."""
+    return PyList_GET_SIZE(_open_traces) != 0 and trace_depth == 0
+
+
 cdef Descriptor import_traced(object obj, object stream, object via):
     """Call `import_array`, or `import_via`, and report the import to `trace`."""
-    cdef double since = tracing.begin()
+    global trace_depth
     cdef Descriptor a
+    since = perf_counter()      # first, because this can fail if memory is exhausted
+    trace_depth += 1
     try:
         a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
     finally:
-        tracing.end()
+        trace_depth -= 1
     tracing.report_import(obj, a, since)
     return a
 
@@ -569,7 +590,7 @@ cdef int check_declared(object row, object obj, Descriptor a) except -1:
 cdef Descriptor import_via(object obj, object stream, object via):
     """Import `obj` through the protocol that the caller chose."""
     cdef Descriptor a
-    if tracing.is_traced():
+    if is_traced():
         return import_traced(obj, stream, via)
     row = _VIA.get(via) if isinstance(via, str) else None
     if row is None:

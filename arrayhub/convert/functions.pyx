@@ -5,7 +5,6 @@ The included file, dispatch, selects the importer or protocol for an object.
 
 cimport cython
 
-from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
 from arrayhub._core.descriptor cimport PACKED, WRITEABLE, host_readable, is_aligned, same_layout
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
@@ -808,7 +807,7 @@ cdef object give_as(
 
     `array` is the imported `obj`, or None. A refusal has the call that works for `obj` in its field `call`.
     """
-    if tracing.is_traced():
+    if is_traced():
         return give_traced(obj, to, copy, dtype, device, missing, allow_readonly)
     source = obj if array is None else array
     cdef PyObject* result = attempt_export(give_changed, source, to, copy, dtype, device, missing, allow_readonly)
@@ -838,11 +837,13 @@ cdef object raise_refusal(object obj, Library to):
 cdef object give_traced(
         object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
     """Call `give_as`, and report one export to `trace`."""
-    cdef double since = tracing.begin()
+    global trace_depth
+    since = perf_counter()
+    trace_depth += 1
     try:
         result = give_as(obj, to, copy, dtype, device, missing, allow_readonly)
     finally:
-        tracing.end()
+        trace_depth -= 1
     tracing.report_export(to.call, obj, result, since)
     return result
 

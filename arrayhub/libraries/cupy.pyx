@@ -226,7 +226,7 @@ cdef object array_over(Descriptor a, object cupy, tuple shape, object dtype, tup
 def copy_array(array, /):
     """Return a copy of a cupy array on its device; ``array.copy()`` copies to the current device."""
     device = array.device
-    device.__enter__()      # no `with`, see `start` in _core/tracing.pyx
+    device.__enter__()      # no `with`, which requires a traceback that a MemoryError may lack
     try:
         return array.copy()
     finally:

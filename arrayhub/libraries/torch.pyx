@@ -403,7 +403,7 @@ def allocate(Py_ssize_t nbytes, Descriptor model):
     if stream is None:
         return new_memory(nbytes, model)
     context = _torch.cuda.stream(stream)
-    context.__enter__()      # no `with` statement, see `start` in _core/tracing.pyx
+    context.__enter__()      # no `with`, which requires a traceback that a MemoryError may lack
     try:
         fresh = new_memory(nbytes, model)
     finally:

@@ -746,7 +746,7 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     driver_for(device.device_id)      # before the import, because without a device, the error should not be about cupy
     cupy = needed("cupy", "to allocate CUDA memory")
     current = cupy.cuda.Device(device.device_id)
-    current.__enter__()      # no `with`, see `start` in _core/tracing.pyx
+    current.__enter__()      # no `with`, which requires a traceback that a MemoryError may lack
     try:
         if device.device_type == kDLCUDAHost:
             memory = cupy.cuda.alloc_pinned_memory(nbytes)

@@ -102,7 +102,7 @@ def _engine(name):
     engine = _loaded.get(name)
     if engine is None:
         engine = _loaded[name] = import_module(f"arrayhub.transfer.{name}")
-    if not tracing.is_active():
+    if not tracing.open_traces:
         return engine
     return _TracedEngine(engine)
 
@@ -121,7 +121,7 @@ class _TracedEngine:
             result = function(array, *arguments, **options)
             target = arguments[0] if name == "assign" else options.get("out")
             target = result if target is None else target
-            tracing.report_copy(name, str(array.device), str(target.device), target.nbytes, since)
+            tracing.report("copy", name, str(array.device), str(target.device), target.nbytes, since)
             return result
 
         return copy_traced

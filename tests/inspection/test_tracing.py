@@ -317,7 +317,7 @@ assert traced() == ["in"]
 for width in (1, 3, 10_000):
     for start in range(200):
         without_memory(start, width)
-        assert not tracing.is_active(), (start, width)
+        assert not tracing.open_traces, (start, width)
         assert traced() == ["in"], (start, width)
 """
     )

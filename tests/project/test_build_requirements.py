@@ -7,7 +7,7 @@ import pytest
 from children import ROOT
 
 import arrayhub
-import arrayhub._core.tracing as compiled
+import arrayhub.transfer.host_copies as compiled
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
@@ -25,7 +25,7 @@ def test_requirements_exclude_cython_3_3(requirements):
 
 def test_modules_were_compiled_by_a_required_cython():
     """The module name of the type of Cython functions contains the version of Cython."""
-    version = re.fullmatch(r"_cython_(\d+)_(\d+)_\d+\w*", type(compiled.report_copy).__module__)
+    version = re.fullmatch(r"_cython_(\d+)_(\d+)_\d+\w*", type(compiled.gather).__module__)
     assert (3, 1) <= (int(version[1]), int(version[2])) < (3, 3)
 
 
