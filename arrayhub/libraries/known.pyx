@@ -16,6 +16,7 @@ import numpy as np
 from cpython.object cimport PyObject
 
 from arrayhub._core.cpython.atomics cimport is_done, mark_done, seen, set_once
+from arrayhub._core.cpython.exceptions cimport take
 from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, make_dims, set_labels
 from arrayhub.adapters cimport arrow, buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
@@ -33,6 +34,7 @@ from arrayhub.libraries.table import TABLE
 cdef extern from *:
     Py_ssize_t Py_REFCNT(object obj) noexcept
     object PyObject_Vectorcall(PyObject* function, PyObject** arguments, size_t positional, object keywords)
+    PyObject* PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords) noexcept
 
 # If False, each known type is imported through a protocol. The modules' checks and advice still apply.
 cdef bint _fast_paths = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
@@ -322,6 +324,67 @@ cdef Descriptor parse_warp(object obj, object stream):
     return a
 
 
+cdef str _DLPACK = "__dlpack__"
+cdef tuple _MAX_VERSION_NAME = ("max_version",)
+cdef tuple _MAX_VERSION = (1, 0)      # pyarrow compares this version faster than a later one, with the same result
+
+
+cdef Descriptor parse_pyarrow(object obj, object stream):
+    """Import a ``pyarrow.Array`` as read-only memory. The offset of a slice is applied.
+
+    DLPack, the faster protocol, lacks times, chunked arrays with one chunk, and arrays with a validity bitmap but without
+    nulls. They are imported through ``__arrow_c_array__``. ``pyarrow.Buffer`` and ``pyarrow.Tensor`` support PEP 3118.
+
+    Raises
+    ------
+    BufferError
+        The array is not dense because of nulls, bits, chunks or strings. The message names a call to use instead.
+    TypeError
+        `obj` is a scalar. PEP 3118 would export the characters of a string as writable int8.
+    """
+    cdef Descriptor a
+    capsule = capsule_of(obj)
+    if capsule is not None:
+        a = dlpack.parse_capsule(capsule, False, obj)
+        return a if a.nd_ == 1 else arrow.parse(obj, None)      # FixedShapeTensorArray: DLPack would lose its dimension names
+    a = arrow.parse(obj, None)
+    if a is None:
+        from arrayhub.libraries.wrappers import wrapper_error
+
+        raise wrapper_error(obj, "is not imported as an array")
+    return a
+
+
+cdef inline object capsule_of(object obj):
+    """Return ``obj.__dlpack__(max_version=(1, 0))``, or None if the method is missing or raises.
+
+    For speed, the call is made without creating a bound method or a dict of keywords.
+    """
+    cdef PyObject* arguments[2]
+    arguments[0] = <PyObject*> obj
+    arguments[1] = <PyObject*> _MAX_VERSION
+    cdef PyObject* capsule = PyObject_VectorcallMethod(_DLPACK, arguments, 1, _MAX_VERSION_NAME)
+    return legacy_capsule(obj) if capsule == NULL else take(capsule)
+
+
+cdef object legacy_capsule(object obj):
+    """Call ``__dlpack__`` without keywords if the pending exception is a TypeError, and return the capsule.
+
+    The TypeError can mean that this pyarrow does not accept ``max_version``. Return None if the pending exception has another
+    type, or if the second call fails.
+    """
+    try:
+        dlpack.raise_pending("pyarrow's __dlpack__")
+    except Exception as error:      # ArrowInvalid, ArrowTypeError or others, depending on the version
+        kind = type(error)
+    if kind is not TypeError:      # only a TypeError can indicate an unknown keyword
+        return None
+    try:
+        return obj.__dlpack__()
+    except Exception:
+        return None
+
+
 cdef PyObject* _polars_to_numpy = NULL
 cdef tuple _ALLOW_COPY = ("allow_copy",)
 
@@ -447,6 +510,7 @@ library("python").set_importer(2, buffer.parse, buffer.parse)
 library("numba").set_exporter(to_numba)
 library("numba").check = check_numba
 library("nanoarrow").set_importer(0, unpacked_buffer, unpacked_buffer)
+library("pyarrow").set_importer(0, parse_pyarrow, parse_pyarrow)
 library("polars").set_importer(0, parse_polars, parse_polars)
 library("pandas").set_importer(0, parse_column, parse_column)
 library("xarray").set_importer(0, parse_xarray, parse_xarray)

@@ -331,7 +331,6 @@ TABLE: dict[str, dict[str, Any]] = {
         traits=("ARROW_ARRAY_FIRST",),
         like="arrow",
         dtype="read_pyarrow",
-        module="pyarrow",
         importers=(("derived", "pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"),),
         advice={
             **dict.fromkeys(["SparseCOOTensor", "SparseCSCMatrix"], "x.to_tensor()"),

@@ -47,7 +47,7 @@ def loaded():
         ("arrayhub.asarray(numpy.arange(6.0)).copy()", ["transfer.host"]),
         ("arrayhub.asarray([1], dtype=__import__('torch').float32)", ["libraries.dtypes"]),
         ("arrayhub.Device(__import__('torch').device('cpu'))", ["libraries.devices"]),
-        ("arrayhub.asarray(__import__('pyarrow').array([1, 2]))", ["pyarrow"]),
+        ("arrayhub.asarray(__import__('pyarrow').array([1, 2]))", []),
         ("arrayhub.as_jax(numpy.arange(6), copy=True)", ["jax", "transfer.host"]),
     ],
 )

@@ -20,7 +20,7 @@ LINES = {
     "arrayhub/convert": 4780,
     "arrayhub/include": 1900,
     "arrayhub/inspection": 3090,
-    "arrayhub/libraries": 4385,
+    "arrayhub/libraries": 4370,
     "arrayhub/nested": 7445,
     "arrayhub/runtimes": 2710,
     "arrayhub/sparse": 1500,
