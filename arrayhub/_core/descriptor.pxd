@@ -305,3 +305,21 @@ cdef inline int seal(Descriptor a) except -1:
 # -------------------------------------------------------------------------------------------- new arrays (memory.pxi)
 
 cdef int compact(Descriptor fresh, Descriptor array, object order) except -1
+
+
+# Functions of the runtime of a device type. See runtime.pxd.
+cdef struct Runtime:
+    # Wait until the host may read the results of the work that the producer has queued so far.
+    int (*host_ready)(Descriptor) except -1
+    # Make the consumer's stream wait for the producer's work. The consumer's protocol defines the Python type of `stream`.
+    int (*consumer_ready)(Descriptor, object stream) except -1
+    # Call `consumer_ready`, and set the consumer's stream as the stream of the array. Called only by runtimes/host.
+    int (*adopt_stream)(Descriptor, object stream) except -1
+    # Resolve the ordinal of the array's device if this was deferred.
+    int (*resolve_device)(Descriptor) except -1
+    # Set the fields, such as the USM type, that neither DLPack nor Arrow contains.
+    int (*adopt)(Descriptor) except -1
+    # Allocate `nbytes` bytes on `device`, and set pointer, base and block of `a`.
+    int (*allocate)(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1
+
+cdef Runtime* runtime_of(int device_type) noexcept nogil

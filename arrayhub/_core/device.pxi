@@ -175,3 +175,16 @@ cdef Device make_device(DLDevice dl):
     cdef Device device = Device.__new__(Device)
     device.dl = dl
     return device
+
+
+# ------------------------------------------------------------------------------------------------ functions of the runtimes
+
+cdef enum:
+    DEVICE_TYPES = 19    # one more than DLPack's largest device type
+
+cdef Runtime _runtimes[DEVICE_TYPES]
+
+
+cdef Runtime* runtime_of(int device_type) noexcept nogil:
+    """Return the row of a device type. For an unknown type, return row 0, which is always empty."""
+    return &_runtimes[device_type if 0 <= device_type < DEVICE_TYPES else 0]

@@ -1,37 +1,46 @@
-"""Table of runtime functions, with one row per DLPack device type. The modules of runtimes/ fill in the rows."""
+"""Table of runtime functions, with one row per DLPack device type. The modules of runtimes/ fill in the rows.
 
-from arrayhub._core.descriptor cimport UNRESOLVED_ID, Descriptor, DLDevice
+Device types without functions are not synchronized.
+"""
 
-cdef enum:
-    DEVICE_TYPES = 19    # one more than DLPack's largest device type
-
-cdef struct Runtime:
-    # Wait until the host may read the results of the work that the producer has queued so far.
-    int (*host_ready)(Descriptor) except -1
-    # Make the consumer's stream wait for the producer's work. The consumer's protocol defines the Python type of `stream`.
-    int (*consumer_ready)(Descriptor, object stream) except -1
-    # Call `consumer_ready`, and set the consumer's stream as the stream of the array. Called only by runtimes/host.
-    int (*adopt_stream)(Descriptor, object stream) except -1
-    # Resolve the ordinal of the array's device if this was deferred.
-    int (*resolve_device)(Descriptor) except -1
-    # Set the fields, such as the USM type, that neither DLPack nor Arrow contains.
-    int (*adopt)(Descriptor) except -1
-    # Allocate `nbytes` bytes on `device`, and set pointer, base and block of `a`.
-    int (*allocate)(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1
-
-cdef Runtime* runtime_of(int device_type) noexcept nogil
-cdef int wait_for_device(Descriptor a) except -1
-cdef int order_consumer(Descriptor a, object stream) except -1
-cdef int adopt_on_device(Descriptor a) except -1
-cdef DLDevice device_of(Descriptor a) except *
-cdef str device_name(Descriptor a)
+from arrayhub._core.descriptor cimport UNRESOLVED_ID, Descriptor, DLDevice, Runtime, make_device, runtime_of
 
 
 cdef inline int host_ready(Descriptor a) except -1:
     """Wait for the producer's work on `a`, so that the host may read the memory."""
-    return 0 if a.device_.device_type == 1 else wait_for_device(a)
+    cdef Runtime* runtime
+    if a.device_.device_type == 1:
+        return 0
+    runtime = runtime_of(a.device_.device_type)
+    return 0 if runtime.host_ready == NULL else runtime.host_ready(a)
+
+
+cdef inline int order_consumer(Descriptor a, object stream) except -1:
+    """Make the consumer's stream wait for the producer's work on `a`."""
+    cdef Runtime* runtime = runtime_of(a.device_.device_type)
+    return 0 if runtime.consumer_ready == NULL else runtime.consumer_ready(a, stream)
 
 
 cdef inline int adopt(Descriptor a) except -1:
     """Set the fields that neither DLPack nor Arrow contains. Host memory does not have such fields."""
-    return 0 if a.device_.device_type == 1 else adopt_on_device(a)
+    cdef Runtime* runtime
+    if a.device_.device_type == 1:
+        return 0
+    runtime = runtime_of(a.device_.device_type)
+    return 0 if runtime.adopt == NULL else runtime.adopt(a)
+
+
+cdef inline DLDevice device_of(Descriptor a) except *:
+    """Return the device of `a`, and resolve its ordinal if this was deferred."""
+    cdef Runtime* runtime
+    if a.device_.device_id == UNRESOLVED_ID:
+        runtime = runtime_of(a.device_.device_type)
+        if runtime.resolve_device != NULL:
+            runtime.resolve_device(a)
+    return a.device_
+
+
+cdef inline str device_name(Descriptor a):
+    """Return the device of `a` for an error message."""
+    cdef DLDevice device = device_of(a)
+    return f"{make_device(device).type}:{device.device_id}"

@@ -9,7 +9,6 @@ ctypedef void* EventRef
 cdef str NAME      # name of the interface dict's attribute
 
 cdef bint available() except -1
-cdef void* get_c_function(object module, str name, str signature) except NULL
 cdef bint is_memory(object obj) except -1
 cdef bint is_queue(object obj) except -1
 cdef bint speaks_as_memory(object obj) except -1
