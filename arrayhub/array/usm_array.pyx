@@ -705,7 +705,7 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "A"}, optional
-            Order of the elements. "A" means Fortran order if the array is contiguous only in that order, else C order.
+            Order of the elements. "A" is "F" for an array that is contiguous only in this order, else "C".
 
         Raises
         ------
@@ -746,11 +746,6 @@ cdef class USMArray(Descriptor):
         *axes : int or tuple of int, optional
             A permutation of the dimensions. By default, the order is reversed.
 
-        Returns
-        -------
-        USMArray
-            A view that shares the memory block.
-
         Examples
         --------
         >>> arrayhub.asarray(numpy.zeros((2, 3, 4))).transpose(2, 0, 1).shape
@@ -766,11 +761,6 @@ cdef class USMArray(Descriptor):
         *names : str or tuple of str
             A permutation of ``dims``. A single string that is not one of ``dims`` is a sequence of one-letter names, as in
             ``"KJI"``.
-
-        Returns
-        -------
-        USMArray
-            A view that shares the memory block.
 
         Raises
         ------
@@ -805,11 +795,6 @@ cdef class USMArray(Descriptor):
             The index of the first element of a stencil's domain, in the order of the dimensions. By default, the origin does
             not change.
 
-        Returns
-        -------
-        USMArray
-            A view that shares the memory block.
-
         Raises
         ------
         ValueError
@@ -833,13 +818,7 @@ cdef class USMArray(Descriptor):
         *shape : int or tuple of int
             The new lengths in elements. One length may be -1, and is then computed from the number of elements.
         order : {"C", "F", "A"}, optional
-            The index order of the elements in both shapes, as in ``numpy.reshape``. "A" means Fortran order if the array is
-            contiguous only in that order, else C order.
-
-        Returns
-        -------
-        USMArray
-            A view that shares the memory block.
+            The index order of the elements in both shapes, as in ``numpy.reshape``.
 
         Raises
         ------
@@ -876,11 +855,6 @@ cdef class USMArray(Descriptor):
         dtype : optional
             The new element type. By default, the type does not change. A type of a different size changes the length of the
             last dimension, which must be contiguous.
-
-        Returns
-        -------
-        USMArray
-            A view that shares the memory block.
 
         Raises
         ------
@@ -919,8 +893,7 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "A", "K"}, optional
-            The order of the elements. "A" and "K" mean Fortran order if the array is contiguous only in that order, else C
-            order.
+            The order of the elements. "A" and "K" are "F" for an array that is contiguous only in this order, else "C".
 
         Raises
         ------
@@ -975,7 +948,7 @@ cdef class USMArray(Descriptor):
         dtype : optional
             The element type.
         order : {"C", "F", "A", "K"}, optional
-            Layout of the copy. "A" and "K" mean Fortran order if the array is contiguous only in that order, else C order.
+            Layout of the copy. "A" and "K" are "F" for an array that is contiguous only in this order, else "C".
         casting : str, optional
             Permitted conversions, as in ``numpy.can_cast``.
         subok : bool, optional
@@ -1013,8 +986,7 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "A", "K"}, optional
-            The order of the elements. "A" and "K" mean Fortran order if the array is contiguous only in that order, else C
-            order.
+            The order of the elements. "A" and "K" are "F" for an array that is contiguous only in this order, else "C".
 
         Examples
         --------
@@ -1107,8 +1079,7 @@ cdef class USMArray(Descriptor):
         dtype : optional
             Element type to convert to, with a copy. Accepts the types that `asarray` accepts.
         copy : {False, None, True}, optional
-            False: share the memory, or raise BufferError. None: as False, because the memory is shared or on a device, which
-            only True leaves. True: always copy, also from a device.
+            As in ``arrayhub.as_numpy``.
 
         Raises
         ------
