@@ -4,14 +4,14 @@
 
 The included files define:
 
-- integers: validation of integer arguments
 - device: `Device`
-- memory: `MemoryBlock`, the owner of memory
+- memory: `MemoryBlock`, the owner of memory, and new host arrays
 - labels: names and positions of dimensions
-- allocate: new host arrays
 """
 
 import operator
+
+import numpy as np
 
 cimport cython
 from cpython.mem cimport PyMem_RawMalloc
@@ -25,7 +25,6 @@ from arrayhub._core.cpython.atomics cimport seen, set_once
 
 from arrayhub._core.errors import dimensions, interface_error, show
 
-include "integers.pxi"
 include "device.pxi"
 include "memory.pxi"
 include "labels.pxi"
@@ -222,14 +221,27 @@ cdef int reserve_heap(Descriptor a, int nd) except -1:
     return 0
 
 
-cdef int set_dtype(Descriptor a, object dtype) except -1:
-    """Set the element type from a NumPy dtype, and store the dtype.
+cpdef bint is_bool(object value):
+    """Return whether a value is a bool of Python or NumPy. Both have ``__index__`` (NumPy's bool only before NumPy 2.3)."""
+    return isinstance(value, (bool, np.bool_))
 
-    Raises
-    ------
-    TypeError
-        The elements are or contain Python objects, or no protocol can represent the dtype.
-    """
+
+cpdef Py_ssize_t integer(object value, str what) except? -1:
+    """Convert the argument named `what` to a signed 64-bit integer. Bools and integral floats are not integers."""
+    try:
+        if is_digit(value):
+            return digit(value)
+        if is_bool(value):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} has {show(value)} of type {type(value).__name__}; accepted: integers") from None
+    except OverflowError:
+        raise ValueError(f"{what} has {show(value)}; accepted: integers that fit in 64 bits with a sign") from None
+
+
+cdef int set_dtype(Descriptor a, object dtype) except -1:
+    """Set the element type from a NumPy dtype, and store the dtype. Raise TypeError if no protocol can represent it."""
     cdef const ElementType* row = dtypes.by_plain_dtype(dtype)
     if row != NULL:
         set_type(a, row)
@@ -518,16 +530,7 @@ cdef int refuse_packed(Descriptor a, str what) except -1:
 
 
 cdef Descriptor index(Descriptor a, object key):
-    """Return the view ``a[key]``. `key` contains integers, slices, Ellipsis and None (basic indexing), or is a field's name.
-
-    Raises
-    ------
-    IndexError
-        An index is out of range or has an invalid type, there are too many indices or several ellipses, or the result
-        would have more than 64 dimensions.
-    BufferError
-        The elements are packed.
-    """
+    """Return the view ``a[key]``. `key` contains integers, slices, Ellipsis and None (basic indexing), or is a field's name."""
     if is_digit(key) and a.nd_ > 0:
         return row(a, digit(key))
     if isinstance(key, str) and get_dtype(a).names is not None:
@@ -696,15 +699,7 @@ cdef Descriptor transpose(Descriptor a, object axes):
 cdef Descriptor reshape(Descriptor a, object shape):
     """Return a view of the elements with a different shape, in C order. One length may be -1.
 
-    Raises
-    ------
-    TypeError
-        A length is not an integer.
-    ValueError
-        The sizes differ, more than one length is negative, a negative length is not -1, or the new shape has more than 64
-        dimensions or strides of 2**63 bytes or more.
-    BufferError
-        The elements are packed, or strides cannot represent the new shape without a copy.
+    Raise BufferError if the elements are packed, or if strides cannot represent the new shape.
     """
     cdef list lengths = [integer(length, "reshape: shape") for length in shape]
     cdef Py_ssize_t size = size_of(a)
