@@ -177,8 +177,9 @@ def test_only_the_outermost_array_is_chunked():
         [[1, 2], ["a"]],
         [[[1, 2]], [["a"]]],
         [pa.array([{"a": 1}], pa.struct([pa.field("a", pa.int64(), nullable=nullable)])) for nullable in (False, True)],
+        [pa.ExtensionArray.from_storage(pa.opaque(pa.int64(), name, "v"), pa.array([1])) for name in ("a", "b")],
     ],
-    ids=["elements", "content", "nullable"],
+    ids=["elements", "content", "nullable", "metadata of an extension type"],
 )
 def test_chunks_of_several_types_are_not_exported(chunks):
     x = make_chunked(list(map(ah.asnested, chunks)))
