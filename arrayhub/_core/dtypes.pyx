@@ -325,26 +325,14 @@ def shares_bytes(dtype):
 
 
 cdef object dtype_of(const ElementType* row):
-    """Return the NumPy dtype of a row. Create the dtype on first use.
-
-    Raises
-    ------
-    TypeError
-        Neither NumPy nor ml_dtypes has the type, or ml_dtypes is not installed.
-    """
+    """Return the NumPy dtype of a row, which is created on first use. Raise TypeError if neither NumPy nor ml_dtypes has it."""
     cdef Py_ssize_t number = row - _TABLE
     cdef PyObject* dtype = seen(&_dtypes[number])
     return <object> (set_once(&_dtypes[number], NULL, _make_dtype(row)) if dtype == NULL else dtype)
 
 
 def numpy_dtype(int typenum):
-    """Return the NumPy dtype of a typenum.
-
-    Raises
-    ------
-    TypeError
-        The typenum is unknown, or neither NumPy nor ml_dtypes has a dtype for it.
-    """
+    """Return the NumPy dtype of a typenum, as `dtype_of`."""
     cdef const ElementType* row = by_typenum(typenum)
     if row == NULL:
         raise TypeError(f"dtype: typenum is {typenum}; accepted: the typenums in element_types()")

@@ -288,40 +288,14 @@ def dimensions(ndim: int) -> str:
 
 
 def interface_error(protocol: str, key: str, value: object, accepted: str) -> InterfaceError:
-    """Return an InterfaceError in the common form.
-
-    Parameters
-    ----------
-    protocol : str
-        The protocol's attribute or its usual name, such as ``__cuda_array_interface__``.
-    key : str
-        The invalid key or field.
-    value : object
-        The producer's value.
-    accepted : str
-        The accepted values and, if available, the call to make instead.
-
-    Returns
-    -------
-    InterfaceError
-        The error, which the caller raises.
-    """
+    """Return an InterfaceError about the value of a key or field. `protocol` is an attribute, or a protocol's name."""
     return InterfaceError(protocol, f"{key} is {show(value)}", accepted)
 
 
 def unreadable(subject: str, device: object, reader: str = "the host", call: str = "call arrayhub.to_host(x)") -> str:
-    """Return the error text about memory on a device that `reader` cannot access.
+    """Return the text about memory on a device that `reader`, a library or a device, cannot access.
 
-    Parameters
-    ----------
-    subject : str
-        The library, protocol or function that needs to read the memory.
-    device : Device or str
-        The device that holds the memory.
-    reader : str, optional
-        The library or device that cannot read the memory.
-    call : str, optional
-        The call to make instead.
+    `subject` is the library, protocol or function that needs to read the memory.
     """
     return f"{subject}: the memory is on {device}, which {reader} cannot read; {call}"
 
@@ -334,22 +308,10 @@ INSTEAD: dict[str, Callable[[], str]] = {}
 
 
 def missing_library_error(library: str, purpose: str, error: ImportError | None = None) -> ImportError:
-    """Return the error about a library that cannot be imported.
+    """Return the error about a library that is needed for a purpose, such as "to create its arrays".
 
-    Parameters
-    ----------
-    library : str
-        Name of the library. The message suggests ``pip install`` with this name unless `INSTALL` has another command.
-        If cupy is not installed on a machine without a CUDA device, the message suggests `as_numpy` instead.
-    purpose : str
-        Why the library is needed, such as "to create its arrays".
-    error : ImportError, optional
-        Exception of the import. The message quotes it if the library is installed but broken, or lacks a dependency.
-
-    Returns
-    -------
-    ImportError
-        The error, which the caller raises.
+    The message quotes the exception of the import if the library is installed but broken, or lacks a dependency. It
+    suggests ``pip install`` with the library's name unless `INSTALL` has another command, or `INSTEAD` another call.
     """
     absent = error is None or (isinstance(error, ModuleNotFoundError) and error.name == library)
     why = "" if absent else f", and cannot be imported ({error})"
@@ -360,19 +322,9 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
 
 
 def needed(module: str, purpose: str) -> Any:
-    """Import a module of an optional library, and return the library's top-level module.
+    """Import a module of an optional library, such as ``dpctl.memory``, and return the library's top-level module.
 
-    Parameters
-    ----------
-    module : str
-        Name of the library, or of one of its modules, such as ``dpctl.memory``.
-    purpose : str
-        Why the library is needed, such as "to create its arrays".
-
-    Raises
-    ------
-    ImportError
-        The import failed. The message contains the installation command.
+    If the import fails, raise `missing_library_error`.
     """
     try:
         return __import__(module)

@@ -85,18 +85,7 @@ def row_named(name):
 
 
 def per_kind(**rows):
-    """Return a table with a row for each kind of node.
-
-    Parameters
-    ----------
-    **rows : object
-        One row for each kind. The keyword is the name of the kind.
-
-    Raises
-    ------
-    ImportError
-        A kind is missing, or a name is not the name of a kind.
-    """
+    """Return a table with a row for each kind of node. Raise ImportError for a missing kind or an unknown name."""
     if set(rows) != set(KIND_NAMES):
         raise ImportError(f"table of node kinds: missing or unknown kinds are {sorted(set(rows) ^ set(KIND_NAMES))}")
     return rows

@@ -136,12 +136,10 @@ cdef tuple permute_entries(tuple values, list order):
 
 
 def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=None):
-    """Set the labels of `array` in place. Existing views keep their labels.
+    """Set the labels of an array that no other code refers to yet, and return the array.
 
     Parameters
     ----------
-    array : USMArray
-        An array that no other code refers to yet.
     dims : sequence of (str or None), optional
         One name per dimension, all different, or None for a dimension without a name. In a string such as ``"IJK"``,
         each letter is a name.
@@ -151,19 +149,6 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
         One entry per dimension, in elements: the width at both ends, or a pair of the widths at the lower and upper end.
     aligned_index : sequence of int, optional
         An index at which the caller guarantees that elements are aligned.
-
-    Returns
-    -------
-    USMArray
-        `array` itself.
-
-    Raises
-    ------
-    ValueError
-        The number of entries is not the number of dimensions, a name is repeated, a width is negative, or the sum of both
-        widths exceeds the length of the dimension.
-    TypeError
-        An argument is not a sequence, a name is neither a string nor None, or an index or a width is not an integer.
     """
     set_labels(array, combine(
         None if dims is None else names(dims, array.nd_),
@@ -182,13 +167,7 @@ cpdef object make_dims(tuple dims):
 def relabel(Descriptor array, dims, origin=None):
     """Return a view of `array` with new dimension names and, if given, a new origin. Keep the other labels.
 
-    Parameters
-    ----------
-    array : USMArray
-    dims : sequence of str, mapping or None
-        One name per dimension, or a mapping from current names to new names. None keeps the names.
-    origin : sequence of int, optional
-        The new origin, as in `label`. None keeps the origin.
+    `dims` is as in `label`, a mapping from current names to new names, or None, which keeps the names.
     """
     cdef Descriptor view = same_layout(array)
     cdef object old = labels_of(array)

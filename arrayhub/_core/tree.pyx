@@ -117,10 +117,7 @@ cdef Tree new_tree(int kind, Py_ssize_t length):
 cdef Tree new_chunked(tuple chunks):
     """Create a node that is the concatenation of one or more Trees. All Trees must have the same Arrow type.
 
-    Raises
-    ------
-    OverflowError
-        The lengths add up to 2**63 or more. This is possible for records without fields, which do not need memory.
+    The lengths of records without fields, which do not need memory, may add up to 2**63 or more.
     """
     cdef Py_ssize_t total = 0
     cdef list starts = []
@@ -300,13 +297,7 @@ cdef Tree drop_whole_bytes(Tree t):
 
 
 cdef int wait_for(Descriptor a, str what) except -1:
-    """Wait until the host may read `a`.
-
-    Raises
-    ------
-    BufferError
-        The host cannot read the memory.
-    """
+    """Wait until the host may read `a`."""
     if not host_readable(a):
         raise BufferError(unreadable(f"NestedArray {what}", device_name(a), call="call x.to_host()"))
     return host_ready(a)
@@ -341,7 +332,7 @@ cdef int check_tree(Tree t) except -1:
     BufferError
         The host cannot read the memory.
     """
-    if has(t, CHUNKS):       # `checked` of a chunked node means that its chunks have one type, see `adapters/arrow/schema`
+    if has(t, CHUNKS):       # `checked` of a chunked node means that its chunks have one type, see `adapters/arrow/export`
         for chunk in t.parts:
             check_again(<Tree> chunk)
         return 0

@@ -132,13 +132,6 @@ cdef Descriptor parse(object obj, object stream):
     deallocated.
 
     Sources: PEP 3118, and "Buffer Protocol" in the documentation of the C API.
-
-    Raises
-    ------
-    InterfaceError
-        The exported description is inconsistent.
-    BufferError
-        The exporter rejects the request.
     """
     if not PyObject_CheckBuffer(obj):
         return None

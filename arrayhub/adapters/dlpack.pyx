@@ -162,14 +162,9 @@ describe_release(_delete_versioned, b"DLManagedTensorVersioned.deleter", _array_
 cdef Descriptor parse(object obj, object stream):
     """Import the memory that ``obj.__dlpack__`` exports, or return None if the type of `obj` does not have the method.
 
-    Parameters
-    ----------
-    obj : object
-        The producer.
-    stream : object
-        The stream on which the caller will use the data. Producers of CUDA memory receive the stream, unless it is the
-        per-thread default stream. In all other cases, the caller of this function makes the stream wait (`on_stream`).
-        Without a stream, the import does not synchronize. The producer is called again when a consumer passes a stream.
+    The caller will use the data on `stream`. Producers of CUDA memory receive the stream, unless it is the per-thread default
+    stream. In all other cases, the caller of this function makes the stream wait (`on_stream`). Without a stream, the import
+    does not synchronize. The producer is called again when a consumer passes a stream.
     """
     cls = type(obj)      # keep a reference, because a metaclass may assign another class to the object
     cdef unsigned int producer = record_of_type(cls)
@@ -262,16 +257,7 @@ cdef object request(object obj, bint streamed, object stream):
 
 
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer):
-    """Import and consume a capsule: rename it, and let the memory block call the deleter.
-
-    Raises
-    ------
-    InterfaceError
-        The object is not a capsule with one of DLPack's names, the capsule was consumed before, or the tensor is invalid.
-    BufferError
-        The major version is not 1, the element type with this number of lanes is not supported, or ``data`` is a handle
-        instead of an address.
-    """
+    """Import and consume a capsule: rename it, and let the memory block call the deleter."""
     cdef DLManagedTensor* legacy
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
@@ -648,25 +634,9 @@ cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL:
 cdef object emit(Descriptor a, object stream, object max_version, bint sole):
     """Return a capsule of `a`: versioned if the consumer's `max_version` permits it, else legacy.
 
-    Parameters
-    ----------
-    a : Descriptor
-        The array.
-    stream : object
-        The consumer's stream in DLPack's convention for the device. This function makes the stream wait for the producer's
-        work.
-    max_version : tuple of int or None
-        The newest version that the consumer supports.
-    sole : bool
-        Whether the consumer will be the only owner of the array. If so, the capsule of a copy has the flag IS_COPIED.
-
-    Raises
-    ------
-    BufferError
-        DLPack cannot represent the type, the strides or the SYCL context, a stride is negative, the stream is invalid, or the
-        consumer's version of DLPack lacks a flag that the array requires (for read-only memory or padded elements).
-    TypeError
-        `max_version` is neither None nor a tuple of two integers.
+    Make `stream`, the consumer's stream in DLPack's convention for the device, wait for the producer's work. If the consumer
+    will be the `sole` owner of the array, the capsule of a copy has the flag IS_COPIED. Raise BufferError if DLPack, or the
+    consumer's version of DLPack, cannot represent the array.
     """
     cdef int minor = minor_known(max_version)
     refuse_negative_strides(a)

@@ -39,14 +39,9 @@ def cast(array, dtype):
 
 
 def cast_checked(array, dtype, subject):
-    """Return a copy of a USMArray like `cast`. Raise an error for a value that `dtype` cannot represent.
+    """Return a copy of a USMArray like `cast`. Raise the errors of `check_fit` for values that `dtype` does not fit.
 
     Every cast that the argument ``dtype=`` does not request calls this function. `subject` is the start of messages.
-
-    Raises
-    ------
-    TypeError, OverflowError, ValueError
-        As in `check_fit`: an integer is out of range, a finite number would become infinite, or the kind would change.
     """
     check_fit(ndarray(transfer.to_host(array)), dtype, subject)
     return cast(array, dtype)
@@ -58,12 +53,8 @@ def cast_checked(array, dtype, subject):
 def validate_value(value, own, call):
     """Check that the dtype `own` can represent a number, text, a time, or a sequence of these.
 
-    Return the value itself, or an ndarray that represents it exactly. `as_ndarray` accepts both.
-
-    Raises
-    ------
-    TypeError, OverflowError, ValueError
-        The dtype `own` cannot represent a value, as in `check_fit`.
+    Return the value itself, or an ndarray that represents it exactly. `as_ndarray` accepts both. Raise the errors of
+    `check_fit` for values that the dtype `own` cannot represent.
     """
     if type(value) is float and own.char in "dgDG":
         return value
@@ -245,12 +236,8 @@ def _by_kind(leaves, call):
 def ticks(values, kind, call):
     """Convert datetimes (`kind` "M8") or timedeltas ("m8") to an ndarray.
 
-    The unit is microseconds, or nanoseconds if a pandas value is not a multiple of a microsecond.
-
-    Raises
-    ------
-    OverflowError
-        A value exceeds 64 bits.
+    The unit is microseconds, or nanoseconds if a pandas value is not a multiple of a microsecond. Raise OverflowError
+    for a value that exceeds 64 bits.
     """
     fine = [getattr(value, "nanosecond", getattr(value, "nanoseconds", 0)) for value in values]
     exact = [microseconds(value) for value in values]

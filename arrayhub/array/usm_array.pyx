@@ -103,16 +103,7 @@ cdef object readable(Descriptor a, str call):
 
 
 cdef object read_element(Descriptor a, str call):
-    """Return the only element of an array as a Python value, for conversions to numbers.
-
-    Raises
-    ------
-    TypeError
-        The array does not have exactly one element, the host cannot read the memory, or neither NumPy nor ml_dtypes has the
-        element type.
-    BufferError
-        The element is packed.
-    """
+    """Return the only element of an array as a Python value, for conversions to numbers."""
     if size_of(a) != 1:
         raise TypeError(f"{call}: the array has {size_of(a)} elements; accepted: exactly one. Use arrayhub.as_numpy(x)")
     return readable(a, call).item()

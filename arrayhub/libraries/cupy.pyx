@@ -133,23 +133,9 @@ cdef int set_stream(Descriptor a, object stream) except -1:
 
 
 cpdef object emit(Descriptor a, bint allow_readonly=False):
-    """Export `a` as a ``cupy.ndarray`` that keeps the memory alive.
+    """Export `a` as a ``cupy.ndarray`` that keeps the memory alive. cupy's current stream waits for the producer's stream.
 
-    cupy's current stream waits for the producer's stream first.
-
-    Parameters
-    ----------
-    a : USMArray
-        CUDA memory: device memory, managed memory, or pinned host memory.
-    allow_readonly : bool, optional
-        Also export read-only memory, although cupy does not prevent writes to it.
-
-    Raises
-    ------
-    BufferError
-        CUDA kernels cannot access the memory, the memory is read-only, or cupy does not have the element type.
-    ImportError
-        cupy is not installed.
+    With `allow_readonly`, also export read-only memory, although cupy does not prevent writes to it.
     """
     if a is None:
         raise TypeError("cupy: array is None; accepted: USMArray")
@@ -237,22 +223,11 @@ def copy_array(array, /):
 
 
 def as_words(Descriptor array, axes, Py_ssize_t largest=8):
-    """View the bytes of `array` as a cupy array of unsigned integers, for any element type.
+    """View the bytes of an array in CUDA memory as a cupy array of unsigned integers, for any element type.
 
-    Parameters
-    ----------
-    array : USMArray
-        CUDA memory. The view is writable even if `array` is read-only, so write only to newly allocated memory.
-    axes : sequence of int or None
-        The order of the dimensions in the view, or None for packed elements, which are viewed as 1-d bytes.
-    largest : int, optional
-        Maximum size of an integer in bytes.
-
-    Returns
-    -------
-    cupy.ndarray
-        The integers have the largest size (up to `largest` bytes) that divides the pointer, the strides and the item size.
-        The last dimension holds the integers of one element.
+    The view is writable even if `array` is read-only, so write only to newly allocated memory. `axes` is the order of the
+    dimensions, or None for packed elements, which are viewed as 1-d bytes. The integers have the largest size (up to `largest`
+    bytes) that divides the pointer, the strides and the item size. The last dimension holds the integers of one element.
     """
     check_memory(array, True)
     cupy = needed("cupy", "to copy CUDA memory")
@@ -268,18 +243,10 @@ def as_words(Descriptor array, axes, Py_ssize_t largest=8):
 
 
 def on_memory(Descriptor model, memory, order):
-    """Return a writable array with the type and shape of `model` on new CUDA memory.
+    """Return a writable array with the type and shape of `model` on new CUDA memory, in `order` as in `empty_like`.
 
-    For device memory, cupy's current stream becomes the producer's stream.
-
-    Parameters
-    ----------
-    model : USMArray
-        Its memory is not accessed.
-    memory : cupy.cuda.MemoryPointer or cupy.cuda.PinnedMemoryPointer
-        At least ``model.nbytes`` bytes; kept alive.
-    order : {"C", "F", "K"}
-        Layout of the elements; "K" keeps the order of the dimensions in `model`.
+    `memory` is a MemoryPointer or a PinnedMemoryPointer of cupy with at least ``model.nbytes`` bytes. For device memory, cupy's
+    current stream becomes the producer's stream.
     """
     if not is_done(&_found):
         _find_cupy()

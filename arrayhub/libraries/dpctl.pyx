@@ -186,15 +186,7 @@ def bind_export(Descriptor a):
 
 
 cdef object emit(Descriptor a):
-    """Export `a` as a ``dpnp.tensor.usm_ndarray`` that shares the memory and uses the queue of `a`.
-
-    Raises
-    ------
-    BufferError
-        The memory is not USM, or usm_ndarray does not support the element type or the strides.
-    ImportError
-        dpnp is not installed.
-    """
+    """Export `a` as a ``dpnp.tensor.usm_ndarray`` that shares the memory and uses the queue of `a`."""
     check_memory(a)
     check_elements(a)
     usm_ndarray = needed("dpnp.tensor", "for usm_ndarray").tensor.usm_ndarray
@@ -265,16 +257,9 @@ cdef object emit_dpnp(Descriptor a, bint copied, bint allow_readonly):
 
 
 def on_memory(Descriptor model, memory, order):
-    """Return a writable array with the type and shape of `model` on new USM.
+    """Return a writable array with the type and shape of `model` on new USM, in `order` as in `empty_like`.
 
-    Parameters
-    ----------
-    model : USMArray
-        Its memory is not accessed.
-    memory : dpctl.memory.MemoryUSM*
-        At least ``model.nbytes`` bytes.
-    order : {"C", "F", "K"}
-        Layout of the elements; "K" keeps the order of the dimensions in `model`.
+    `memory` is a ``dpctl.memory.MemoryUSM*`` of at least ``model.nbytes`` bytes.
     """
     cdef MemoryBlock block = sycl.block_of_memory(memory)
     block.nbytes_ = model.nbytes
@@ -326,16 +311,7 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
 
     The launch of a kernel takes less time than the general steps of the transfer engine. Copies that need these steps are not
     made: between different shapes, between equal layouts, from another queue, and from host-readable memory if it is USM, or if
-    `target` is on a GPU, is contiguous, or has more than `most` bytes.
-
-    Parameters
-    ----------
-    array : USMArray
-        Device USM or host-readable memory.
-    target : USMArray
-        Device USM.
-    most : int
-        Maximum number of bytes that are copied from host memory.
+    `target` is on a GPU, is contiguous, or has more than `most` bytes. `target` is device USM.
     """
     cdef Py_ssize_t low, high, nbytes
     cdef bint has_gaps

@@ -50,11 +50,6 @@ cdef Descriptor parse(object obj, object stream):
       `parse_on_gpu` calls jaxlib's function without the Python code of ``__dlpack__``.
     - The CUDA interface dict would be even faster, but does not keep the memory alive. If the array is deleted or donated,
       jax reuses its memory while the view exists.
-
-    Raises
-    ------
-    BufferError
-        The array was deleted or donated, is sharded over several devices, or has a type that DLPack does not have.
     """
     cdef Descriptor a = parse_on_gpu(obj, stream) if read_int(&_on_gpu) else None
     if a is None:
@@ -286,11 +281,6 @@ cdef object emit(Descriptor a, bint may_copy):
     If `may_copy` is true, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares
     host memory only if it is compact, aligned to 64 bytes and of a supported element type. Read-only memory is accepted,
     because jax never writes to it.
-
-    Raises
-    ------
-    BufferError
-        jax needs a copy, or does not have the element type.
     """
     jax = needed("jax", "to create its arrays")
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))

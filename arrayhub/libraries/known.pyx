@@ -204,12 +204,8 @@ cdef Descriptor parse_plane(object obj, object stream):
 
     PyAV 18.1 raises for planes that are big-endian, have 32-bit or packed components, a palette or negative line sizes, drops
     the last row and column of some chroma planes of odd size, and describes 16-bit floats as integers. A plane does not have
-    a public attribute for its frame, which knows the format.
-
-    Raises
-    ------
-    TypeError
-        DLPack does not describe the picture. The buffer of the plane contains padding, and is not used.
+    a public attribute for its frame, which knows the format. If DLPack does not describe the picture, raise TypeError, because
+    the buffer of the plane contains padding.
     """
     cdef Descriptor a = None
     why = "PyAV's buffer of it includes padding"
@@ -285,11 +281,6 @@ cdef Descriptor parse_paddle(object obj, object stream):
     The table is used because ``__dlpack_device__`` returns None as the host's device number (paddle 3.3). Unlike
     ``__dlpack__``, the table exports tensors that require gradients, so these tensors are rejected here. The table and
     ``__dlpack__`` do not support sparse tensors. Return None if paddle does not have a table.
-
-    Raises
-    ------
-    BufferError
-        The tensor requires gradients, or is sparse. The message names ``detach()`` or ``to_dense()``.
     """
     if not obj.is_dense():
         raise Refusal("paddle", "the tensor is sparse; pass x.to_dense(), a dense copy")
@@ -304,12 +295,8 @@ cdef Descriptor parse_paddle(object obj, object stream):
 cdef Descriptor parse_warp(object obj, object stream):
     """Import a ``warp.array`` through DLPack, or a host array of structs through NumPy.
 
-    DLPack does not have structs, and the ``descr`` in warp's ``__array_interface__`` is not a list (warp 1.19).
-
-    Raises
-    ------
-    BufferError
-        The elements are structs on a device. ``x.numpy()`` copies them.
+    DLPack does not have structs, and the ``descr`` in warp's ``__array_interface__`` is not a list (warp 1.19). ``x.numpy()``
+    would copy structs on a device.
     """
     if type(obj.dtype).__name__ != "Struct":
         return dlpack.parse(obj, stream)

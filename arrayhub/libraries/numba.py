@@ -11,15 +11,7 @@ _NO_TYPES_ON_THE_HOST = "egG"  # also float16, which numba supports on GPUs only
 
 
 def emit(array):
-    """Export an array as a host ndarray, or as numba's device array for CUDA memory.
-
-    Raises
-    ------
-    BufferError
-        numba does not support the device, or its compiled functions do not support the elements.
-    TypeError
-        NumPy does not have a dtype for the elements.
-    """
+    """Export an array as a host ndarray, or as numba's device array for CUDA memory."""
     check(array, False)
     if is_host_readable(array):
         return ndarray(array)

@@ -71,13 +71,7 @@ cdef enum:
 
 
 cdef Descriptor parse(object obj, object stream):
-    """Import an ndarray or an instance of a subclass.
-
-    Raises
-    ------
-    TypeError
-        The array contains Python objects, has a dtype that no protocol can represent, or has a mask or a unit.
-    """
+    """Import an ndarray or an instance of a subclass without a mask and a unit."""
     if not cnp.PyArray_CheckExact(obj):
         check_subclass(obj)     # first, because this runs code of the subclass, which may change the fields read below
     # Allocation can start the garbage collector, whose finalizers may change the array, so allocate before reading any field.
@@ -349,15 +343,7 @@ cpdef int refuse_unit(object obj, str call="") except -1:
 
 
 cdef object emit(Descriptor a):
-    """Export `a` as an ndarray that shares its memory. The base of the ndarray keeps `a` alive.
-
-    Raises
-    ------
-    BufferError
-        The host cannot read the memory, or elements are packed.
-    TypeError
-        NumPy does not have a dtype for the elements.
-    """
+    """Export `a` as an ndarray that shares its memory. The base of the ndarray keeps `a` alive."""
     if not host_readable(a) or a.flags_ & PACKED:
         check(a, False)
     host_ready(a)
@@ -437,11 +423,8 @@ cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
 cdef object emit_array(Descriptor a, object dtype, object copy):
     """Implement ``__array__``: return the result of `emit`, converted by NumPy if requested.
 
-    Raises
-    ------
-    TypeError
-        The host cannot read the memory. NumPy propagates this error. Without ``__array__``, NumPy would discard the error of
-        the buffer protocol, and create a zero-dimensional array that contains the object.
+    NumPy propagates the TypeError for memory that the host cannot read. Without ``__array__``, NumPy would discard the error of
+    the buffer protocol, and create a zero-dimensional array that contains the object.
     """
     if not host_readable(a):
         raise TypeError(

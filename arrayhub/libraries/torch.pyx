@@ -114,14 +114,7 @@ cdef inline DLPackExchangeAPI* table() except? NULL:
 
 
 cdef Descriptor parse(object obj, object stream):
-    """Import a tensor without a copy.
-
-    Raises
-    ------
-    BufferError
-        The tensor requires a gradient, its values differ from its memory (conjugate or negative bit), or its layout is
-        not strided. The message names the call to use instead.
-    """
+    """Import a tensor without a copy."""
     cdef DLPackExchangeAPI* api = table()
     cdef Descriptor a = None
     cls = type(obj)
@@ -228,15 +221,7 @@ cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 
 
 cdef object emit(Descriptor a, bint copied, bint allow_readonly):
-    """Export `a` as a ``torch.Tensor`` that shares its memory.
-
-    Raises
-    ------
-    BufferError
-        - The memory is read-only, which torch does not support, and `allow_readonly` is False.
-        - A stride is negative. torch would end the process.
-        - torch does not support the device, the element type or the alignment.
-    """
+    """Export `a` as a ``torch.Tensor`` that shares its memory."""
     cdef DLManagedTensorVersioned* managed
     cdef void* result = NULL
     cdef DLPackExchangeAPI* api = table()
@@ -391,11 +376,6 @@ def allocate(Py_ssize_t nbytes, Descriptor model):
 
     CUDA memory is allocated by torch's caching allocator, on the stream of `model` if this stream is known, else on torch's
     current stream. After its release, torch reuses the memory in the order of the same stream.
-
-    Raises
-    ------
-    MemoryError
-        The device does not have enough memory.
     """
     cdef Descriptor fresh
     table()      # imports torch
