@@ -11,17 +11,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, field_facts, is_on_host, make, nested_of
+from arrayhub.nested.array import NestedArray, is_on_host, make, nested_of, with_offsets
+from arrayhub.nested.concatenate import as_views
 from arrayhub.nested.to_device import compact, identity, map_arrays
 from arrayhub.transport.codec import restore_state, state_error
 
 _ARRAYS = ("validity", "offsets", "indices")
-_INLINE_VIEW = 12  # maximum length, in bytes, of a string that is stored in its view
 
 
 def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -35,25 +33,13 @@ def _compact(node: Any) -> Any:
 
 
 def _compact_views(node: NestedArray) -> NestedArray:
-    """Return a copy of string views whose buffers contain only the referenced part."""
-    views = np.array(as_numpy(node.content)).view(np.int32).reshape(-1, 4)
-    valid = ~as_numpy(node.is_null())
-    views[~valid] = 0
-    buffers = []
-    for number, buffer in enumerate(node.buffers):
-        rows = (views[:, 0] > _INLINE_VIEW) & (views[:, 2] == number)
-        starts, sizes = views[rows, 3], views[rows, 0]
-        first = int(starts.min()) if len(starts) else 0
-        buffers.append(buffer[first : int((starts + sizes).max())] if len(starts) else buffer[:0])
-        views[rows, 3] -= first
-    validity = None if node.validity is None or valid.all() else asarray(np.packbits(valid, bitorder="little"))
-    content: Any = views.view(np.uint8).reshape(-1)
-    if node.access == "immutable":
-        content = content.tobytes()
-    views_of_node = asarray(content).reshape(-1, 16)
-    return make(
-        node.kind, len(node), content=views_of_node, parts=tuple(buffers), validity=validity, **field_facts(node)
-    )
+    """Return a copy of string views whose buffers contain only the referenced part. Immutable views stay immutable."""
+    views = as_views(with_offsets(node))
+    return map_arrays(views, _as_immutable) if node.access == "immutable" else views
+
+
+def _as_immutable(array: USMArray) -> USMArray:
+    return asarray(as_numpy(array).tobytes()).reshape(array.shape)
 
 
 def _state(kind: str, length: int, **facts: Any) -> dict[str, Any]:
