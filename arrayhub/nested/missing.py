@@ -446,8 +446,6 @@ def _fill_or_mask(column: NestedArray, missing: Any) -> tuple[Any, Any]:
 def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any = None) -> tuple[Any, Copy]:
     """Fill missing values for a library of columns. Return the array, and the argument `copy` for it.
 
-    For "pandas", the columns of a DataFrame are named by strings in the result, and the caller restores the labels.
-
     Raises
     ------
     ValueError
@@ -463,30 +461,11 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any
         )
     if library == "xarray" and _is_scalar(obj):
         return resolve_missing(obj, missing, False)[0], copy
-    if library == "pandas" and is_frame(obj):
-        obj, missing = _with_names(obj, missing)
     filled, _ = _fill_or_mask(_import_column(_with_mask(obj), dtype), missing)
     return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
 
-def _with_names(frame: Any, missing: Any) -> tuple[Any, Any]:
-    """Return a frame whose columns are named by unique strings, and `missing`.
-
-    If `missing` is a dict, its keys become these names.
-    """
-    labels = frame.columns.tolist()
-    _check_labels(missing, labels)
-    names = list(map(str, labels))
-    if len(set(names)) < len(names):
-        names = list(map(str, range(len(names))))
-    if isinstance(missing, dict):
-        missing = {name: missing[label] for name, label in zip(names, labels, strict=True) if label in missing}
-    frame = frame.copy(deep=False)
-    frame.columns = names
-    return frame, missing
-
-
-def _check_labels(missing: Any, labels: list[Any]) -> None:
+def check_labels(missing: Any, labels: list[Any]) -> None:
     """Raise ValueError if the dict `missing` has a key that is not the label of a column."""
     for key in _unknown_keys(missing, labels):
         raise ValueRefusal("missing", f"the dict names the column {show(key)}", ", ".join(map(show, labels)))
@@ -494,7 +473,7 @@ def _check_labels(missing: Any, labels: list[Any]) -> None:
 
 def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, dtype: Any) -> tuple[Any, Any]:
     """Return the columns of a table as a matrix, and its mask or None. `missing` may be a dict of values by name."""
-    _check_labels(missing, [name for name, _ in columns])
+    check_labels(missing, [name for name, _ in columns])
     values, masks = [], []
     for name, column in columns:
         value = missing.get(name) if isinstance(missing, dict) else missing

@@ -753,6 +753,7 @@ def test_value_replaces_missing_values_for_arrow_libraries():
     assert (filled.name, filled.to_dict()) == ("a", {5: 1, 7: 0})
     filled = ah.as_pandas(frame, missing={"a": 0, "b": "?"})
     assert (list(filled), filled.index.tolist()) == (["a", "b"], [5, 7])
+    assert ah.as_pandas(pd.DataFrame({"a": [1.5, None]}), missing=0).dtypes["a"] == np.float64  # as for a Series
     assert ah.as_polars(frame, missing={"a": 0, "b": "?"}).rows() == [(1, "x"), (0, "?")]
     assert series.isna().tolist() == [False, True]
 

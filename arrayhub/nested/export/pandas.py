@@ -9,7 +9,7 @@ import numpy as np
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PACKED_BOOLEANS, needed
+from arrayhub._core.errors import PACKED_BOOLEANS, needed, relabel, show
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
@@ -22,6 +22,7 @@ from arrayhub.nested.array import NestedArray, export, unwrap_flat, with_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
+from arrayhub.nested.missing import check_labels
 from arrayhub.nested.opaque import LIST_VIEWS, decode, is_list_view
 from arrayhub.nested.to_device import find_reason, on_host, rebuild, trim
 
@@ -89,12 +90,11 @@ def as_pandas(
     if column is not None and (device is None or Device(device) == CPU):
         column = column if dtype is None or _has_dtype(column, dtype) else _cast(pandas, column, dtype)
         return column.copy() if check_copy(copy, "as_pandas") else column
-    values = obj if missing is None else without_index(obj)
-    made = export("pandas", pandas, _to_pandas, values, copy, dtype, device, missing)
-    if missing is not None and isinstance(obj, (pandas.Series, pandas.DataFrame)):
-        made.index = obj.index
     if missing is not None and isinstance(obj, pandas.DataFrame):
-        made.columns = obj.columns
+        return _fill_frame(obj, missing, copy=copy, dtype=dtype, device=device)
+    made = export("pandas", pandas, _to_pandas, obj, copy, dtype, device, missing)
+    if missing is not None and isinstance(obj, pandas.Series):
+        made.index = obj.index
     if name is not None and isinstance(made, pandas.Series):
         made.name = name
     return made
@@ -108,6 +108,19 @@ def _of_pandas(pandas: Any, obj: Any) -> Any:
     if issubclass(cls, (pandas.Index, pandas.api.extensions.ExtensionArray)) and not issubclass(cls, pandas.MultiIndex):
         return pandas.Series(obj, copy=False)
     return None
+
+
+def _fill_frame(frame: Any, missing: Any, **options: Any) -> Any:
+    """Return a DataFrame whose columns were filled one by one. A dict has the values of some columns."""
+    check_labels(missing, frame.columns.tolist())
+    filled = frame.copy(deep=False)
+    for k, label in enumerate(frame.columns):
+        value = missing.get(label) if isinstance(missing, dict) else missing
+        try:
+            filled.isetitem(k, as_pandas(frame.iloc[:, k], missing=value, **options))
+        except (BufferError, OverflowError, TypeError, ValueError) as error:
+            raise relabel(error, f"missing: column {show(label)}") from error
+    return filled
 
 
 def _cast(pandas: Any, column: Any, dtype: Any) -> Any:
