@@ -39,7 +39,7 @@ from arrayhub.convert.functions import (
     protocols_of_type,
 )
 from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_labels, with_names_of
-from arrayhub.convert.names import OWN, SPARSE, library_name, sparse_library
+from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import NESTING, row_of_type

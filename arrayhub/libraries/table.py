@@ -499,13 +499,16 @@ TABLE: dict[str, dict[str, Any]] = {
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
     # Arrays in files, and the memory into which zarr reads them.
     "h5py": dict(
-        roots=("h5py", "zarr"),
+        roots=("h5py", "netCDF4", "zarr"),
         types={
-            **dict.fromkeys(["AbstractView", "Dataset"]),
+            **dict.fromkeys(["AbstractView", "Dataset", "Variable"]),
             "Buffer": "as_array_like()",
             "NDBuffer": "as_ndarray_like()",
         },
-        advice={**dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py), "Array": "x[...]"},
+        advice={
+            **dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py),
+            **dict.fromkeys(["Array", "Variable"], "x[...]"),  # of zarr and netCDF4
+        },
     ),
     "marray": dict(
         types={"masked_namespace.<locals>.MArray": None},

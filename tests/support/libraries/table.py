@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -628,6 +629,24 @@ library(
     Refused("Dataset", _h5, "x[...]", "its data is in a file"),
     Refused(
         "astype(), fields()", lambda h5py: _h5(h5py).astype("f4"), "x[...]", "each access reads and converts the data"
+    ),
+)
+
+
+def _netcdf(netcdf, numbers=itertools.count()):  # noqa: B008 - files of equal names would be one file
+    file = netcdf.Dataset(f"{next(numbers)}", "w", diskless=True)
+    file.createDimension("d", 3)
+    file.createVariable("a", "f8", ("d",))[:] = [1, 2, 3]
+    return file["a"]
+
+
+library(
+    "netCDF4",
+    Refused(
+        "Variable",
+        _netcdf,
+        "x[...]",
+        "its data is in a file; reading returns a masked array, which is rejected if elements are masked",
     ),
 )
 
