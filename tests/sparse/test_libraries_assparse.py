@@ -1,7 +1,6 @@
 """assparse imports sparse arrays of SciPy and torch without a copy, and the exports share the memory."""
 
 import gc
-import re
 import weakref
 
 import numpy as np
@@ -109,8 +108,7 @@ def test_errors_for_sparse_columns_of_pandas_suggest_a_call_that_works(column):
     x = x["a"] if column else x
     with pytest.raises(TypeError, match="which is not sparse") as raised:
         ah.assparse(x)
-    call = re.search(r"Use (arrayhub.*), which copies$", str(raised.value))[1]
-    assert eval(call, {"arrayhub": ah, "x": x}).to_dense().tolist() == [[0], [1], [2]]
+    assert eval(raised.value.call, {"arrayhub": ah, "x": x}).to_dense().tolist() == [[0], [1], [2]]
 
 
 @pytest.mark.parametrize("library", ["arrow", "polars", "pandas", "awkward"])
