@@ -16,8 +16,13 @@ from arrayhub._core.errors import Refusal
 
 
 def by_name(dtype):
-    """Return the name of a dtype of torch, paddle or mlx, such as "float32" for ``torch.float32``."""
+    """Return the name of a dtype of torch, paddle, mlx or array_api_strict, such as "float32" for ``torch.float32``."""
     return str(dtype).rpartition(".")[2] if type(dtype).__name__.lower() == "dtype" else None
+
+
+def read_numba(dtype):
+    """Return the name of a type of numba."""
+    return dtype.name if isinstance(dtype, sys.modules["numba"].types.Type) else None
 
 
 def read_pyarrow(dtype):

@@ -319,6 +319,7 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("numba.cuda",),
         install="pip install numba",
         roots=("numba", "numba_cuda"),
+        dtype="read_numba",
         traits=("SILENT_ON_DEFAULT",),
         exports=("cuda", True),
     ),
@@ -415,6 +416,7 @@ TABLE: dict[str, dict[str, Any]] = {
             **dict.fromkeys(["fabricarray", "indexedarray", "indexedfabricarray"], "x.contiguous()"),
         },
     ),
+    "array_api_strict": dict(dtype="by_name"),
     "mlx": dict(
         traits=("LEGACY_IS_WRITABLE",),
         dtype="by_name",

@@ -14,10 +14,12 @@ import arrayhub as ah
 
 awkward = pytest.importorskip("awkward")
 jax = pytest.importorskip("jax")
+numba = pytest.importorskip("numba")
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
 pyarrow = pytest.importorskip("pyarrow")
 scipy_sparse = pytest.importorskip("scipy.sparse")
+strict = pytest.importorskip("array_api_strict")
 torch = pytest.importorskip("torch")
 
 # The exports, with the libraries that have a dense array in host memory first.
@@ -56,6 +58,8 @@ DTYPES = {  # spellings of float32
     "polars": polars.Float32,
     "pyarrow": pyarrow.float32(),
     "pandas": pandas.Float32Dtype(),
+    "numba": numba.float32,
+    "array_api_strict": strict.float32,
 }
 SOURCES = {
     "ndarray": np.arange(6.0).reshape(2, 3),
