@@ -316,6 +316,11 @@ cdef class Call:
                 f"{name_of_type(type(given))} is read-only as an array of {target.library}; accepted: writable"
                 f" memory, because {self.adapter.name} writes to this argument"
             )
+        if array.size and 0 in [step for step, length in zip(array.byte_strides, array.shape) if length > 1]:
+            raise ValueError(
+                f"{name_of_type(type(given))} repeats elements by strides of 0, so writes would overwrite each other;"
+                f" accepted: memory for each element, because {self.adapter.name} writes to this argument"
+            )
         return made
 
     cdef object convert_items(self, container, dict items):

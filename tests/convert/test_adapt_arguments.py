@@ -562,6 +562,24 @@ def test_functions_write_into_arguments_that_are_views(name):
 W = Annotated[Any, ah.Request("n * float64", writable=True, where="any")]
 
 
+def test_out_must_have_memory_for_each_element():
+    torch = pytest.importorskip("torch")
+
+    @ah.adapt("numpy")
+    def fill(values: W):
+        values[...] = [1, 2]
+
+    for write in (ah.adapt("numpy")(_write), fill):
+        with pytest.raises(
+            ValueError, match=r"torch\.Tensor repeats elements by strides of 0.*writes to this argument$"
+        ):
+            write(torch.zeros(1, dtype=torch.float64).expand(2))
+    for shape, expanded in (((1, 2), (1, 2)), ((1, 0), (3, 0))):
+        x = torch.zeros(shape).expand(expanded)
+        ah.adapt("numpy")(_write)(x)
+        assert x.sum() == x.numel()
+
+
 @pytest.mark.parametrize("to", ["torch", "numpy", "jax", "polars"])
 @pytest.mark.parametrize("copy", [None, True, False])
 def test_requests_for_writable_memory_exclude_copies(to, copy):
