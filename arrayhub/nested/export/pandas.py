@@ -1,5 +1,6 @@
 """Export to pandas: `as_pandas`."""
 
+import json
 from collections.abc import Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -183,12 +184,27 @@ def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
     array = to_arrow(pyarrow, for_pandas(array), copied)
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if metadata and b"pandas" in metadata:
-            table = pyarrow.Table.from_arrays(array.flatten(), schema=pyarrow.schema(list(array.type), metadata))
+            schema = pyarrow.schema(list(array.type), _with_text_labels(metadata))
+            table = pyarrow.Table.from_arrays(array.flatten(), schema=schema)
             return table.to_pandas(types_mapper=pandas.ArrowDtype)
         if not array.type.num_fields:
             return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # without columns, the index sets the length
         return pandas_frame(map(_arrow_series, repeat(pandas), array.flatten()), [field.name for field in array.type])
     return _arrow_series(pandas, array)
+
+
+# Types of column labels that pyarrow 26 does not restore. It restores False as True, and raises errors for others.
+_NOT_RESTORED = ("bool", "categorical", "date", "interval", "period", "time", "timedelta64")
+
+
+def _with_text_labels(metadata: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return the metadata of a schema in which labels of columns are texts if pyarrow does not restore their type."""
+    facts = json.loads(metadata[b"pandas"])
+    levels = facts.get("column_indexes", []) if isinstance(facts, dict) else []
+    lost = [level for level in levels if isinstance(level, dict) and level.get("pandas_type") in _NOT_RESTORED]
+    for level in lost:
+        level.update(pandas_type="unicode", numpy_type="object", metadata=None)
+    return {**metadata, b"pandas": json.dumps(facts).encode()} if lost else metadata
 
 
 def _arrow_series(pandas: Any, array: Any) -> Any:

@@ -1,6 +1,7 @@
 """Exports keep the name of a Series and the index of pandas objects."""
 
 import copy
+import datetime
 import pickle
 
 import pandas as pd
@@ -116,3 +117,28 @@ def test_the_columns_of_a_frame_with_an_index_share_their_memory():
     column = pa.array(ah.as_pandas(table)["a"])
     chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     assert chunk.buffers()[1].address == table["a"].chunk(0).buffers()[1].address
+
+
+LABELS = {
+    "numbers": ([1, 2], [1, 2]),
+    "fractions": ([0.5, 1.5], [0.5, 1.5]),
+    "times": (pd.date_range("2020", periods=2), list(pd.date_range("2020", periods=2))),
+    "booleans": ([True, False], ["True", "False"]),
+    "nullable booleans": (pd.Index([True, False], dtype="boolean"), ["True", "False"]),
+    "categories": (pd.CategoricalIndex(["y", "x"]), ["y", "x"]),
+    "intervals": (pd.interval_range(0, 2), ["(0, 1]", "(1, 2]"]),
+    "periods": (pd.period_range("2020-01-01", periods=2), ["2020-01-01", "2020-01-02"]),
+    "durations": (pd.to_timedelta([1, 2], unit="s"), ["0 days 00:00:01", "0 days 00:00:02"]),
+    "dates": ([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)], ["2020-01-01", "2020-01-02"]),
+    "times of day": ([datetime.time(1), datetime.time(2)], ["01:00:00", "02:00:00"]),
+    "levels": (pd.MultiIndex.from_product([["a"], [True, False]]), [("a", "True"), ("a", "False")]),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_columns_are_restored_or_texts(name):
+    labels, expected = LABELS[name]
+    frame = pd.DataFrame([[1, 2]], index=["r"], columns=labels)
+    for given in (ah.asnested(frame), pa.Table.from_pandas(frame)):
+        made = ah.as_pandas(given)
+        assert made.columns.tolist() == expected and made.index.tolist() == ["r"] and made.values.tolist() == [[1, 2]]
