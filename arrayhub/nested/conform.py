@@ -21,10 +21,12 @@ from arrayhub.nested.array import (
     nested_of,
     part,
     unpack_bits,
+    valid_mask,
 )
 from arrayhub.nested.matrix import index_columns
 from arrayhub.nested.opaque import can_decode, decode
 from arrayhub.nested.to_device import child_nodes, identity, in_rows, offsets_on_host, rebuild, trim
+from arrayhub.runtimes.host import is_host_readable
 
 
 def change(x: NestedArray, dtype: Any, device: Any, built: bool = False) -> NestedArray:
@@ -58,6 +60,8 @@ def _cast(node: Any, dtype: np.dtype[Any], built: bool = False) -> Any:
         raise _cast_error(node.type, dtype)
     if node.extension is not None and not kind.chunks and node.extension[0] != "arrow.fixed_shape_tensor":
         raise _cast_error(node.extension, dtype)
+    if kind.numbers and node.content.dtype.kind == "f" and is_host_readable(node.content) and node.null_count:
+        node = rebuild(node, partial(clear_missing, valid=valid_mask(node)))
     old = child_nodes(node)
     skipped = index_columns(node) if kind.fields else []
     names = node.field_names if kind.fields else [None] * len(old)
@@ -94,6 +98,13 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
 def element_type(node: NestedArray) -> str:
     """Return the type of the elements of a node, without the length and the mark of missing elements."""
     return str(node.type).partition(" * ")[2].removeprefix("?")
+
+
+def clear_missing(values: Any, valid: Any) -> Any:
+    """Return a copy of floats in which missing elements are 0, so that NumPy does not warn about them in a cast."""
+    made = as_numpy(values, copy=True)
+    made[~valid] = 0
+    return asarray(made)
 
 
 def with_days(node: Any, convert: Callable[[Any], Any] | None = None) -> Any:

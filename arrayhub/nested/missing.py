@@ -34,7 +34,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.asnested import change_imported, has_variable_length, refuse_storage
 from arrayhub.nested.concatenate import concatenate, single_chunk
-from arrayhub.nested.conform import element_type
+from arrayhub.nested.conform import clear_missing, element_type
 from arrayhub.nested.elements import NAN, ROWS, build, check_number, convert_number, misfit, show_value
 from arrayhub.nested.from_python import from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, fields_of, index_columns, matrix
@@ -482,9 +482,11 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, 
             filled, mask = (node, None) if value is None else _fill_or_mask(node, value)
         except (BufferError, TypeError, ValueError, OverflowError) as error:
             raise relabel(error, f"missing: column {show(name)}") from None
-        values.append((name, filled))
         if mask is not None:
             masks.append((name, mask))
+            if dtype is not None and isinstance(filled, USMArray) and filled.dtype.kind == "f":
+                filled = clear_missing(filled, ~as_numpy(mask))
+        values.append((name, filled))
     return matrix(values, length, "missing", dtype), matrix(masks, length, "missing") if masks else None
 
 

@@ -1144,3 +1144,24 @@ def test_nan_of_xarray_is_missing():
     complete = x.isel(y=[0])
     assert np.shares_memory(ah.as_numpy(complete, missing=0), complete.values)
     assert ah.adapt("numpy", missing=0)(lambda a: a.sum())(x) == 8
+
+
+BEHIND = np.array([1.0, np.nan, 1e300])
+COLUMNS_WITH_VALUES_BEHIND = {
+    "pandas": lambda: pd.Series(pd.arrays.FloatingArray(BEHIND.copy(), np.array([False, True, True]))),
+    "frame": lambda: pd.DataFrame({"a": COLUMNS_WITH_VALUES_BEHIND["pandas"]()}),
+    "pyarrow": lambda: pa.Array.from_buffers(pa.float64(), 3, [pa.py_buffer(b"\1"), pa.py_buffer(BEHIND.tobytes())]),
+    "numpy": lambda: np.ma.masked_array(BEHIND, [0, 1, 1]),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("name", COLUMNS_WITH_VALUES_BEHIND)
+def test_casts_do_not_warn_about_values_behind_missing_elements(name, dtype):
+    given = COLUMNS_WITH_VALUES_BEHIND[name]()
+    assert ah.as_numpy(given, missing=7, dtype=dtype).ravel().tolist() == [1, 7, 7]
+    assert ah.as_numpy(given, missing="mask", dtype=dtype).ravel().tolist() == [1, None, None]
+    column = ah.as_arrow(given, dtype=dtype)
+    assert (column.field("a") if name == "frame" else column).to_pylist() == [1, None, None]
+    assert ah.as_numpy(pa.nulls(2), missing=7, dtype=dtype).tolist() == [7, 7]
