@@ -372,6 +372,8 @@ TABLE: dict[str, dict[str, Any]] = {
     ),
     "narwhals": dict(
         traits=("ARROW_STREAM_FIRST",),  # narwhals 2.29 concatenates even a single chunk for __arrow_c_array__
+        types={"LazyFrame": None},
+        advice={"LazyFrame": "x.collect()"},
     ),
     # Each call of __arrow_c_stream__ runs the query again (duckdb 2.0, ibis 12, datafusion 55; by design:
     # duckdb/duckdb#17084).

@@ -510,6 +510,10 @@ REFUSED = {
         lambda: _dask_frame()["a"],
         {"polars": "arrayhub.as_polars(x.compute())", "torch": "arrayhub.as_torch(x.compute(), copy=True)"},
     ),
+    "query of narwhals": (
+        lambda: pytest.importorskip("narwhals").from_native(pytest.importorskip("polars").LazyFrame({"a": [1.0]})),
+        {"polars": "arrayhub.as_polars(x.collect())", "arrow": "arrayhub.as_arrow(x.collect())"},
+    ),
     "frame of dask": (
         lambda: _dask_frame(),
         {"pandas": "arrayhub.as_pandas(x.compute())", "torch": "arrayhub.as_torch(x.compute(), copy=True)"},
