@@ -672,6 +672,8 @@ _ARROW_CASTS = {
 def _call_on_parts(node: Any, consumer: str, column: _Column, x: str) -> str:
     """Return the call that converts the rows, the fields, the codes or the cast elements of a node, or "".
 
+    Categories that are numbers or times are decoded, and the codes stand for others, such as strings.
+
     `x` is an expression for the node.
     """
     array = column.array
@@ -689,6 +691,10 @@ def _call_on_parts(node: Any, consumer: str, column: _Column, x: str) -> str:
         return call and f"[{call} for row in {x}]"
     if kind_of(column.leaf).fields:
         return _call_by_field(node, consumer, x)
+    if kind_of(column.leaf).indices and isinstance(column.leaf.content, USMArray):  # numbers or times
+        missing = _missing_keyword(column.leaf.content) if column.missing else ""
+        values = "arrayhub.as_arrow(x, copy=True).dictionary_decode()"
+        return _call_on_numbers(consumer, values, column.leaf.content, missing)
     if kind_of(column.leaf).indices and column.missing:
         codes = "arrayhub.as_arrow(x, copy=True).indices.cast('int32')"  # the codes of polars are unsigned
         return call_of(consumer, codes, "missing=-1", "copy=True")

@@ -116,6 +116,25 @@ def test_calls_of_refused_copies_of_nested_data_work():
         assert (name, to) in without or called(call, sources[name]()) is not None, (name, to)
 
 
+CATEGORIES = {
+    "numbers": ([30, 10, 30], "numpy"),
+    "fractions with a missing one": ([1.5, None, 0.5], "numpy"),
+    "numbers for torch": ([30, 10, 30], "torch"),
+    "times": (np.array(["2020-01-01", "2021-01-01"], "M8[us]").tolist(), "numpy"),
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_call_for_categories_that_are_numbers_returns_them(name, library):
+    pandas, pyarrow, _ = map(pytest.importorskip, ("pandas", "pyarrow", "torch"))
+    values, to = CATEGORIES[name]
+    x = pandas.Series(values).astype("category") if library == "pandas" else pyarrow.array(values).dictionary_encode()
+    refusal = refusal_of(functools.partial(ah.convert, to=to), x)
+    made = called(refusal.call, x).tolist()
+    assert refusal.call == ah.explain(x, to).call and [None if v != v else v for v in made] == values
+
+
 def test_fields_of_a_refusal():
     torch = pytest.importorskip("torch")
     with pytest.raises(ah.Refusal) as raised:
