@@ -17,7 +17,6 @@ from arrayhub.transport.pickles import in_place, state_in_place
 
 _VERSION = 1
 _ACCESS = ("immutable", "readonly", "readwrite")  # indexed by the number in a state
-_BOOT = "/proc/sys/kernel/random/boot_id"
 _NAMES = {"cuda_host": "pinned CUDA memory", "cuda_managed": "managed CUDA memory", "cuda": "CUDA memory but is empty"}
 
 
@@ -25,23 +24,13 @@ class Description(NamedTuple):
     """Content of a handle. The owner refuses handles with another content."""
 
     version: int
-    boot: str  # boot ID of the operating system
     process: int
-    server: str
+    server: str  # contains a random number, so that the name does not exist on another machine or after a restart
     identifier: bytes
     device: str
     allocation: str
     type: str  # datashape
     state: tuple[Any, ...]  # see transport/pickles.pyx; its offset counts from the start of the allocation
-
-
-def _read_boot_id() -> str:
-    """Return the boot ID of the operating system, which differs between machines and after each restart."""
-    try:
-        with open(_BOOT, encoding="ascii") as file:
-            return file.readline().strip()
-    except (OSError, ValueError):
-        return ""
 
 
 class IpcHandle:
@@ -199,13 +188,10 @@ class IpcHandle:
         return self._entry
 
     def _borrow(self) -> Borrow:
-        description = self._description
-        if description.boot != _read_boot_id():
-            self._refuse("the handle was created on another machine, or before a restart of this machine")
         try:
-            return Borrow(description.server, digest_of(description))
+            return Borrow(self._description.server, digest_of(self._description))
         except ConnectionRefusedError as error:
-            self._refuse(f"process {description.process}: {error}")
+            self._refuse(f"process {self.process}: {error}")
 
     def _refuse(self, reason: str) -> NoReturn:
         raise ConnectionRefusedError(
@@ -258,8 +244,8 @@ def _ipc_handle(description: object) -> IpcHandle:
 
     Raise UnpicklingError if the values do not describe a handle of this version.
     """
-    forms = (int, str, int, str, bytes, str, str, str, tuple)
-    if type(description) is not tuple or tuple(map(type, description)) != forms or len(description[4]) != IDENTIFIER:
+    forms = (int, int, str, bytes, str, str, str, tuple)
+    if type(description) is not tuple or tuple(map(type, description)) != forms or len(description[3]) != IDENTIFIER:
         raise state_error("the IPC handle", description, "the state of a handle")
     check_version("the IPC handle", description[0], _VERSION)
     made = Description(*description)
@@ -342,7 +328,6 @@ def ipc_handle(x: Any, /) -> IpcHandle:
     entry = own.entry_for(memory, grant, f"{allocation} {state}")
     description = Description(
         _VERSION,
-        _read_boot_id(),
         own.process,
         own.name,
         entry.identifier,

@@ -246,7 +246,7 @@ class Borrow:
             self._connection.connect(f"\0{name}")
         except OSError as error:
             raise ConnectionRefusedError(
-                "it has ended, or runs in another network namespace such as another container"
+                "it has ended, or runs on another machine or in another network namespace such as another container"
                 f" ({error.strerror or error})"
             ) from error
         self.process, user = peer_of(self._connection)

@@ -244,7 +244,7 @@ def put_total(results, handle):
     [
         ({"type": "9 * float64"}, "was altered"),
         ({"identifier": bytes(16)}, "closed"),
-        ({"boot": "0" * 36}, "on another machine, or before a restart of this machine"),
+        ({"server": f"arrayhub-{'0' * 32}"}, "it has ended, or runs on another machine"),
     ],
 )
 def test_altered_handle_is_rejected(changes, match):

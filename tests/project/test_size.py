@@ -27,7 +27,7 @@ LINES = {
     "arrayhub/storage": 1000,
     "arrayhub/testing": 1100,
     "arrayhub/transfer": 3765,
-    "arrayhub/transport": 2375,
+    "arrayhub/transport": 2360,
     "tests": 59200,
 }
 FILES, PARTICIPLES, READS = 218, 10, 5

@@ -355,14 +355,10 @@ def test_handle_opens_as_long_as_its_memory_exists():
     refused(copy, "has freed the memory")
 
 
-def test_handles_of_another_machine_or_boot_are_rejected():
+def test_handle_of_an_ended_process_or_of_another_machine_is_rejected():
+    """The name of the server is a random number, which is unknown on other machines and after a restart."""
     handle = arrayhub.ipc_handle(shared())
-    refused(altered(handle, boot="0" * 36), "on another machine, or before a restart of this machine")
-
-
-def test_handle_of_an_ended_process_is_rejected():
-    handle = arrayhub.ipc_handle(shared())
-    refused(altered(handle, server=f"arrayhub-{'0' * 32}"), "it has ended")
+    refused(altered(handle, server=f"arrayhub-{'0' * 32}"), "it has ended, or runs on another machine")
 
 
 def test_invalid_reply_of_a_server_is_rejected():
@@ -406,7 +402,7 @@ def test_invalid_requests_do_not_stop_the_server():
     [
         lambda d: d[:-1],
         lambda d: list(d),
-        lambda d: (*d[:4], d[4][1:], *d[5:]),
+        lambda d: (*d[:3], d[3][1:], *d[4:]),
         lambda d: (2, *d[1:]),
         lambda d: (*d[:-1], ()),
         lambda d: (*d[:-1], (*d[-1][:5], 7, *d[-1][6:])),
