@@ -1,4 +1,4 @@
-"""Limits of SYCL devices, which are checked before memory is allocated: element types, size and alignment.
+"""Limits of SYCL devices: element types, which are checked before memory is allocated, and sizes, which errors name.
 
 Some element types are optional in SYCL. An "aspect" of a device specifies whether the device supports such a type. For
 example, GPUs of the Arc A series lack the aspect ``fp64``. dpctl allocates memory of any type on such a device, and the
@@ -16,9 +16,6 @@ OPTIONAL = {
     "float16": ("fp16", "float32"),
     "complex32": ("fp16", "complex64"),
 }
-
-_PAGE = 4096  # bytes
-_LARGE = 64 << 20  # bytes; smaller allocations are not checked, because every device supports them
 
 
 def has_type(element: str, queue: Any) -> bool:
@@ -41,19 +38,15 @@ def check_element(element: str, queue: Any, call: str) -> None:
         )
 
 
-def check_allocation(nbytes: int, alignment: int, queue: Any, kind: str) -> None:
-    """Raise MemoryError if an allocation exceeds the limit of the device of a queue, or of the default device for None.
+def allocation_error(nbytes: int, queue: Any, kind: str, error: Exception) -> MemoryError:
+    """Return the error for a failed allocation, with the limit of the device of a queue, or of the default device.
 
-    `kind` is the USM type, for the message.
+    `kind` is the USM type, and `error` the runtime's error, which does not state the limit.
     """
-    device = _device_of(queue) if nbytes > _LARGE or alignment > _PAGE else None
-    if device is not None and max(nbytes, alignment) > device.max_mem_alloc_size:
-        most = device.max_mem_alloc_size
-        aligned = f" with an alignment of {alignment} bytes" if alignment > most else ""
-        raise MemoryError(
-            f"cannot allocate {nbytes} bytes of USM-{kind} memory{aligned}; accepted: at most {most} bytes in one"
-            f" allocation of {_name(device)} (max_mem_alloc_size)"
-        )
+    device = _device_of(queue)
+    most = "" if device is None else f"at most {device.max_mem_alloc_size} bytes in one allocation of {_name(device)}"
+    accepted = most and f"; accepted: {most} (max_mem_alloc_size)"
+    return MemoryError(f"cannot allocate {nbytes} bytes of USM-{kind} memory ({error}){accepted}")
 
 
 def _name(device: Any) -> str:

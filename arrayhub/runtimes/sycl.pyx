@@ -336,8 +336,7 @@ cdef int memory_usm_type(object memory) except -1:
 
 cdef MemoryBlock block_of_memory(object memory):
     """Return a memory block for a complete dpctl Memory object."""
-    if not is_done(&_found):
-        import_dpctl()
+    require_dpctl()
     if not is_memory(memory):
         raise TypeError(f"USM: {show(memory)} is not an initialized dpctl.memory.MemoryUSM* object")
     return new_block(USM, memory, memory_pointer(memory), memory_nbytes(memory), DLDevice(kDLOneAPI, UNRESOLVED_ID))
@@ -483,8 +482,7 @@ cdef object queue_from(object syclobj, void* pointer):
     InterfaceError
         `syclobj` does not have one of these forms, or is a filter string that does not select a device.
     """
-    if not is_done(&_found):
-        import_dpctl()
+    require_dpctl()
     if is_a(syclobj, _queue_type):
         return syclobj
     if isinstance(syclobj, str):
@@ -498,8 +496,7 @@ cdef object queue_from(object syclobj, void* pointer):
 
 cdef object queue_of_ref(void* queue):
     """Return a ``dpctl.SyclQueue`` that contains a copy of the ``sycl::queue`` at `queue`."""
-    if not is_done(&_found):
-        import_dpctl()
+    require_dpctl()
     return _dpctl.queue_make(queue)
 
 
@@ -636,18 +633,17 @@ cpdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
 
     `options` are further arguments of dpctl's constructor. dpctl cannot allocate 0 bytes, so one unused byte is allocated.
     """
-    from arrayhub.runtimes import limits    # not at the top, to keep `import arrayhub` fast
-
     memory = import_dpctl().memory
     kinds = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}
     kind = kinds.get(usm_type)
     if kind is None:
         raise ValueError(f"USM: usm_type is {show(usm_type)}; accepted: {', '.join(kinds)}")
     try:
-        limits.check_allocation(nbytes, options.get("alignment") or 0, options.get("queue"), usm_type)
         return kind(max(nbytes, 1), **options)
     except memory.USMAllocationError as error:
-        raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{usm_type} memory ({error})") from error
+        from arrayhub.runtimes import limits    # not at the top, to keep `import arrayhub` fast
+
+        raise limits.allocation_error(nbytes, options.get("queue"), usm_type, error) from error
     except sys.modules["dpctl"].SyclDeviceCreationError as error:
         raise no_device_error(f"no SYCL device is available for USM-{usm_type} memory", error) from error
 

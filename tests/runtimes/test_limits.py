@@ -47,21 +47,12 @@ def test_types_that_every_device_has_are_accepted(element):
     limits.check_element("float64", CPU, "f")
 
 
-def test_sizes_and_alignments_above_the_limit_are_rejected():
-    limits.check_allocation(4 << 30, 4096, ARC, "device")
-    accepted = f"accepted: at most {4 << 30} bytes in one allocation of Arc A770"
-    with pytest.raises(MemoryError, match=f"cannot allocate {(4 << 30) + 1} bytes of USM-device memory; {accepted}"):
-        limits.check_allocation((4 << 30) + 1, 64, ARC, "device")
-    with pytest.raises(MemoryError, match=f"memory with an alignment of {1 << 50} bytes; {accepted}"):
-        limits.check_allocation(1, 1 << 50, ARC, "shared")
-
-
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
 def test_allocation_above_the_limit_raises(dpctl, kind):
-    """The size is checked before the allocation, because the error of the runtime does not state the limit."""
+    """The error names the limit, which the error of the runtime does not state."""
     most = dpctl.SyclDevice().max_mem_alloc_size
     with pytest.raises(
-        MemoryError, match=f"allocate {most + 1} bytes of USM-{kind} memory; accepted: at most {most} bytes"
+        MemoryError, match=f"allocate {most + 1} bytes of USM-{kind} memory .*; accepted: at most {most} bytes"
     ):
         ah.USMArray((most + 1,), "u1", kind)
     with pytest.raises(MemoryError, match=f"at most {most} bytes in one allocation"):
