@@ -41,11 +41,6 @@ class SharedSegment:
 
     __slots__ = ("__weakref__", "address", "bytes", "descriptor", "writable")
 
-    descriptor: int
-    bytes: np.memmap[Any, np.dtype[np.uint8]]
-    address: int
-    writable: bool
-
     def __init__(self, descriptor: int, writable: bool) -> None:
         """Map the complete file of `descriptor`, and take ownership of the descriptor."""
         self.descriptor, self.writable = descriptor, writable
