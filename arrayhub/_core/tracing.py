@@ -11,7 +11,7 @@ seconds. It is called directly after the event, in the same thread, so that it c
 from time import perf_counter
 from typing import Any
 
-from arrayhub._core.errors import root_of
+from arrayhub._core.errors import name_of_type
 
 # A trace that is entered twice is listed twice. Threads change the list without a lock, by one method call at a time.
 open_traces: list[Any] = []
@@ -43,19 +43,12 @@ def report_import(obj: object, array: Any, since: float) -> None:
     if array is obj:
         return
     for kind in ("copy", "in") if array.is_copy else ("in",):
-        report(kind, array.protocol, name_type(obj), str(array.device), array.nbytes, since)
+        report(kind, array.protocol, name_of_type(type(obj)), str(array.device), array.nbytes, since)
 
 
 def report_export(call: str, obj: object, result: object, since: float) -> None:
     """Report the export of `obj` as `result` by the function named `call`."""
-    report("out", call, name_type(obj), name_type(result), _read_nbytes(result), since)
-
-
-def name_type(obj: object) -> str:
-    """Return the name of an object's type, with its library."""
-    cls = type(obj)
-    root = root_of(cls)
-    return cls.__name__ if root in ("", "builtins") else f"{root}.{cls.__name__}"
+    report("out", call, name_of_type(type(obj)), name_of_type(type(result)), _read_nbytes(result), since)
 
 
 def _read_nbytes(array: object) -> int:
