@@ -98,6 +98,18 @@ def has_form(obj: Any) -> bool:
     return bool(arrow.has_form(first))
 
 
+def coo_of_columns(obj: Any) -> str:
+    """Return the expression for SciPy's matrix of a pandas object with sparse columns, or "" for other objects.
+
+    pandas makes the matrix only if the values that the columns do not store are 0.
+    """
+    is_table = getattr(obj, "ndim", 1) == 2
+    dtypes = list(obj.dtypes) if is_table else [obj.dtype]
+    if not dtypes or any(getattr(dtype, "fill_value", None) != 0 for dtype in dtypes):
+        return ""
+    return "x.sparse.to_coo()" if is_table else "x.to_frame().sparse.to_coo()"
+
+
 def _dtype_of_awkward(obj: Any) -> Any:
     layout = inner = getattr(obj, "layout", obj)
     while type(inner).__qualname__ == "RegularArray" and not inner.parameters:
@@ -150,6 +162,10 @@ def _call_on_quantity(obj: Any) -> Any:
     if hasattr(obj, "mask"):
         return "", f"x.filled(value) does not have a mask; {_NO_UNIT}"
     return "x.value", _NO_UNIT
+
+
+def _call_on_value(obj: Any) -> str:
+    return "x.magnitude" if hasattr(type(obj), "magnitude") else "x.value_in_unit(x.unit)"
 
 
 def _call_on_table(obj: Any) -> Any:
@@ -518,7 +534,6 @@ TABLE: dict[str, dict[str, Any]] = {
         types={"masked_namespace.<locals>.MArray": None},
         advice={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},
     ),
-    "openmm": dict(types={"Quantity": None}, advice={"Quantity": ("x.value_in_unit(x.unit)", _NO_UNIT)}),
     "openvino": dict(
         types={"Constant": ("data", _dtype_of_openvino), "Tensor": ("data", _dtype_of_openvino)},
         advice={
@@ -526,7 +541,10 @@ TABLE: dict[str, dict[str, Any]] = {
             **dict.fromkeys(["Shape", "Strides"], "list(x)"),
         },
     ),
-    "pint": dict(types={"Quantity": None}, advice={"Quantity": ("x.magnitude", _NO_UNIT)}),
+    # Values with a unit, which pass on every attribute to the values, also those of the protocols.
+    "pint": dict(
+        roots=("pint", "openmm"), types={"Quantity": None}, advice={"Quantity": lambda x: (_call_on_value(x), _NO_UNIT)}
+    ),
     # The host can read this memory only while it is mapped.
     "pyopencl": dict(
         types=dict.fromkeys(["Array", "Image", "MemoryObjectHolder", "SVM", "SVMPointer"]), advice={"Array": "x.get()"}

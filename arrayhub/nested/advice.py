@@ -52,6 +52,7 @@ from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
 from arrayhub.libraries.numpy import VALUES, refuse_unit
+from arrayhub.libraries.table import coo_of_columns
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
@@ -904,10 +905,8 @@ def _call_on_sparse_columns(obj: Any, consumer: str) -> str:
     if not subtypes or None in subtypes:
         return ""
     if consumer in RULES and consumer not in _ROWS:
-        fills = [dtype.fill_value for dtype in (obj.dtypes if is_table else [obj.dtype])]
-        frame = "x" if is_table else "x.to_frame()"
-        copies = () if consumer == "scipy" else ("copy=True",)
-        return "" if any(fill != 0 for fill in fills) else call_of(consumer, f"{frame}.sparse.to_coo()", *copies)
+        matrix = coo_of_columns(obj)
+        return matrix and call_of(consumer, matrix, *(() if consumer == "scipy" else ("copy=True",)))
     if is_table and consumer in NESTING:
         return call_of(consumer, "x.sparse.to_dense()")
     try:

@@ -17,6 +17,7 @@ from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, first_line, n
 from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, asarray
 from arrayhub.convert.labels import cache_by_type
 from arrayhub.libraries.known import derived_from
+from arrayhub.libraries.table import coo_of_columns
 from arrayhub.libraries.wrappers import sparse_module
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, INTEGERS, PADDED, TRUSTED, check_shapes, is_marked_canonical
@@ -360,26 +361,18 @@ def assparse(
     copy = check_copy(copy, "assparse")
     x = sparse_or_none(obj, copy if dtype is None and device is None else None)
     if x is None:
+        matrix = coo_of_columns(obj) if root_of(type(obj)) == "pandas" and hasattr(obj, "sparse") else ""
         raise TypeRefusal(
             "assparse",
             f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse",
             "sparse arrays of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
             " Use arrayhub.asarray(x) for dense arrays",
-            _call_on_sparse_columns(obj),
+            matrix and f"arrayhub.assparse({matrix})",
         )
     made = x._change(dtype, device)
     if copy and made is x and root_of(type(obj)) != "onedal":  # oneDAL itself makes a copy
         made = x.copy()
     return made if validate else made._with_parts(made.data, made.structure, TRUSTED)
-
-
-def _call_on_sparse_columns(obj: Any) -> str:
-    """Return the call that imports pandas data whose columns store only the values other than 0, or "" for others."""
-    frame = {"pandas.DataFrame": "x", "pandas.Series": "x.to_frame()"}.get(name_of_type(type(obj)), "")
-    if not frame or not hasattr(obj, "sparse"):
-        return ""
-    dtypes = obj.dtypes if frame == "x" else [obj.dtype]
-    return "" if any(dtype.fill_value != 0 for dtype in dtypes) else f"arrayhub.assparse({frame}.sparse.to_coo())"
 
 
 def sparse_or_none(obj: Any, copy: Copy = False) -> SparseArray | None:
