@@ -138,7 +138,7 @@ def _element(call: str, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, A
         made: np.ndarray[Any, Any] = given.astype(element)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         accepted = f"one value of {element!r} ({reason_of(error)})"
-        raise ValueRefusal(call, f"fill_value is {show(value)}", accepted) from error
+        raise ValueRefusal(call, f"fill_value is {show(value)}", accepted, getattr(error, "call", "")) from error
     return made
 
 
