@@ -363,7 +363,7 @@ def test_dlpack_is_called_again_if_it_rejects_the_value_of_max_version():
 
 
 @pytest.mark.parametrize("error", [ValueError, BufferError, RuntimeError, AttributeError])
-def test_other_errors_of_dlpack_propagate_without_a_second_call(error):
+def test_other_errors_of_dlpack_are_refusals_without_a_second_call(error):
     calls = []
 
     class Refusing(Handmade):
@@ -371,9 +371,11 @@ def test_other_errors_of_dlpack_propagate_without_a_second_call(error):
             calls.append(keywords)
             raise error("not today")
 
-    with pytest.raises(error, match="not today"):
-        take(Refusing())
-    assert len(calls) == 1
+    for call in (take, arrayhub.from_dlpack):
+        with pytest.raises(arrayhub.Refusal, match="Refusing refuses: not today") as raised:
+            call(Refusing())
+        assert type(raised.value.__cause__) is error
+    assert len(calls) == 2
 
 
 def test_type_error_of_both_dlpack_calls_propagates():

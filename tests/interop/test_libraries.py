@@ -180,6 +180,7 @@ class Odd:
 
 
 def test_any_exception_of_a_protocol_becomes_a_buffer_error():
-    with pytest.raises(BufferError, match="no DLPack for this") as raised:
-        ah.asarray(Odd())
-    assert type(raised.value.__cause__) is Odd.Error
+    for call in (ah.asarray, ah.from_dlpack, lambda x: ah.asarray(x, via="dlpack")):
+        with pytest.raises(ah.Refusal, match="^DLPack: .*Odd refuses: no DLPack for this") as raised:
+            call(Odd())
+        assert type(raised.value.__cause__) is Odd.Error
