@@ -883,7 +883,7 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
             return Verdict(consumer, COPY, why, call_of(consumer, "x", way))
         call = _call_on(f"{call}.to_dense()", _without_elements(obj.dtype, 2), consumer)
     elif is_pandas(obj):
-        call = _call_on_sparse_columns(obj, consumer)
+        call = _call_on_levels(obj, consumer) if hasattr(obj, "levels") else _call_on_sparse_columns(obj, consumer)
     elif "collect()" in instead:
         call = call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
     elif instead == "arrayhub.asarray(x, copy=None)":  # an object without memory, such as an image of bits
@@ -896,6 +896,12 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         found = _call_on(instead, like, consumer) if like is not None else call_of(consumer, instead, way)
         call = "" if is_sparse or not instead or (like is None and root == "torch") else found
     return Verdict(consumer, CANNOT, why, call)
+
+
+def _call_on_levels(index: Any, consumer: str) -> str:
+    """Return the call that exports the levels of a MultiIndex as columns, or "" for libraries without tables."""
+    names = [name for name in index.names if name is not None]
+    return call_of(consumer, "x.to_frame(index=False)") if consumer in NESTING and len(set(names)) == len(names) else ""
 
 
 def _call_on_sparse_columns(obj: Any, consumer: str) -> str:

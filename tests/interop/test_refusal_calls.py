@@ -529,6 +529,10 @@ REFUSED = {
         lambda: _dask_frame()["a"],
         {"polars": "arrayhub.as_polars(x.compute())", "torch": "arrayhub.as_torch(x.compute(), copy=True)"},
     ),
+    "index of several levels": (
+        lambda: pytest.importorskip("pandas").MultiIndex.from_product([[1, 2], ["a"]]),
+        {**dict.fromkeys(("polars", "arrow", "pandas"), "arrayhub.as_{to}(x.to_frame(index=False))"), "numpy": ""},
+    ),
     "query of narwhals": (
         lambda: pytest.importorskip("narwhals").from_native(pytest.importorskip("polars").LazyFrame({"a": [1.0]})),
         {"polars": "arrayhub.as_polars(x.collect())", "arrow": "arrayhub.as_arrow(x.collect())"},
