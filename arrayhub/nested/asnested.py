@@ -314,10 +314,13 @@ def _with_times_of_objects(obj: Any, x: NestedArray) -> NestedArray:
 
 
 def _holds_times(node: Any) -> bool:
-    """Return whether the elements of a node are dates, times or durations."""
+    """Return whether the elements of a node, at any depth of lists and records, are dates, times or durations."""
     if not isinstance(node, NestedArray):
         return bool(node.dtype.kind in "mM")
-    return kind_of(node).numbers and (node.content.dtype.kind in "mM" or (node.meaning or "").startswith("t"))
+    kind = kind_of(node)
+    if kind.lists or kind.fields:
+        return any(map(_holds_times, child_nodes(node)))
+    return kind.numbers and (node.content.dtype.kind in "mM" or (node.meaning or "").startswith("t"))
 
 
 def _import_times(column: Any, x: NestedArray) -> NestedArray:
@@ -328,12 +331,29 @@ def _import_times(column: Any, x: NestedArray) -> NestedArray:
     """
     values = column.tolist()
     if not any(issubclass(cls, (datetime.datetime, datetime.timedelta)) for cls in set(map(type, values))):
-        return x
+        return from_python(_mark_missing(values)) if _has_nanoseconds(values) else x
     inferred = column.infer_objects()
     if inferred.dtype != _OBJECTS:
         return from_arrow(inferred)
     pairs = zip(values, column.isna().tolist(), strict=True)
     return from_python([None if is_missing else value for value, is_missing in pairs])
+
+
+def _has_nanoseconds(value: Any) -> bool:
+    """Return whether a value, at any depth of lists and dicts, is a Timestamp or Timedelta with nanoseconds."""
+    if isinstance(value, (list, tuple, dict)):
+        return any(map(_has_nanoseconds, value.values() if isinstance(value, dict) else value))
+    found = getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)
+    return bool(found) and value == value  # not NaT
+
+
+def _mark_missing(value: Any) -> Any:
+    """Replace NaN by None in lists and dicts, at any depth, because NaN is missing in pandas."""
+    if isinstance(value, dict):
+        return {key: _mark_missing(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return list(map(_mark_missing, value))
+    return None if isinstance(value, float) and value != value else value
 
 
 def is_pandas(obj: Any) -> bool:

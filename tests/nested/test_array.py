@@ -695,6 +695,8 @@ TIMES_OF_OBJECTS = {
     "Timestamps and datetimes": [datetime.datetime(2020, 1, 1), NANOSECOND],
     "Timestamps with a zone": [NANOSECOND.tz_localize("UTC"), None],
     "Timedeltas": [pd.Timedelta(1, "ns"), None],
+    "lists": [[NANOSECOND, None], None, []],
+    "records": [{"a": NANOSECOND}, None],
     "datetimes": [datetime.datetime(1, 1, 1), None],
     "dates": [datetime.date(1, 1, 1), None],
     "times": [datetime.time(1, 2, 3, 4), None],
