@@ -7,9 +7,10 @@ import numpy as np
 
 from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
-from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.convert.functions import as_numpy, as_torch, asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import NestedArray, is_on_host, make
+from arrayhub.nested.conform import with_wide_offsets
 from arrayhub.nested.opaque import make_list_views, make_rows
 from arrayhub.nested.to_device import offsets_on_host
 
@@ -58,9 +59,6 @@ def _call_for(obj: Any, ragged: int | None) -> str:
 def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
     """Export lists of numbers as a jagged tensor that shares the values. See `arrayhub.as_torch` for the parameters."""
     import torch
-
-    from arrayhub.convert.functions import as_torch
-    from arrayhub.nested.conform import with_wide_offsets
 
     kind = kind_of(x)
     if kind.utf8:
