@@ -38,7 +38,16 @@ from arrayhub.nested.conform import clear_missing, element_type
 from arrayhub.nested.elements import NAN, ROWS, build, check_number, convert_number, misfit, show_value
 from arrayhub.nested.from_python import from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, fields_of, index_columns, matrix
-from arrayhub.nested.opaque import decode, decode_below, fill, has_bitmap, is_null_type, null_mask
+from arrayhub.nested.opaque import (
+    as_list_views,
+    decode,
+    fill,
+    has_bitmap,
+    is_list_view,
+    is_null_type,
+    is_run_end,
+    null_mask,
+)
 from arrayhub.nested.take import spans_of, take
 from arrayhub.nested.to_device import child_nodes, identity, rebuild, trim, walk
 
@@ -173,7 +182,6 @@ def _fill_chunks(x: NestedArray, value: Any) -> Any:
     element is missing.
     """
     _check_value(x, value, "x")
-    x = decode_below(x)
     kind, missing = kind_of(x.chunks[0]), has_missing(x)
     if missing or kind.numbers or kind.packed:
         x = single_chunk(x, True, "missing")
@@ -188,7 +196,7 @@ def _check_value(node: Any, value: Any, name: str) -> None:
     For records, raise ValueError if `value` is a dict with unknown field names. Other values for records are not
     checked, because a value need not fit all fields.
     """
-    node = decode_below(part(nested_of(node).chunks[0], 0, 0))
+    node = nested_of(node).chunks[0]
     kind = kind_of(node)
     if kind.fields:
         for key in _unknown_keys(value, node.field_names):
@@ -196,6 +204,8 @@ def _check_value(node: Any, value: Any, name: str) -> None:
             raise ValueRefusal("fill_null", f"value names the field {show(key)}; accepted: {accepted}")
     elif kind.numbers or kind.packed:
         check_number(node, value, name)
+    elif is_list_view(node) or is_run_end(node):
+        _check_value(decode(part(node, 0, 0), "fill_null"), value, name)
     elif kind.lists and not isinstance(value, ROWS):
         _check_value(node.content, value, f"{name}.content")
 
@@ -309,9 +319,14 @@ def _fill_elements(node: NestedArray, value: Any, name: str) -> Any:
 
 
 def _fill_opaque(node: NestedArray, value: Any, name: str) -> Any:
-    """Fill elements of type null. pyarrow fills decimals and intervals."""
+    """Fill the values of runs and the rows of list views. pyarrow fills decimals and intervals."""
     if is_null_type(node):
         return decode(node, "fill_null").content if value is NAN else from_python([value] * len(node))
+    if is_run_end(node):
+        ends, values = node.children
+        return rebuild(node, identity, parts=(ends, _fill_node(values, value, name)))
+    if is_list_view(node):
+        return as_list_views(_fill_node(decode(node, "fill_null"), value, name), node)
     if not has_missing(node):
         return node
     if not has_bitmap(node):

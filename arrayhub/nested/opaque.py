@@ -31,7 +31,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.from_python import offsets_of
 from arrayhub.nested.take import find_runs, take, take_rows
-from arrayhub.nested.to_device import identity, rebuild, walk
+from arrayhub.nested.to_device import identity, rebuild
 
 # Why `decode` rejects the elements of an opaque type, and the call to use instead, by the start of the format.
 _REFUSALS = {
@@ -92,6 +92,15 @@ def make_list_views(starts: Any, sizes: Any, content: Any, copy: bool | None = F
     )
 
 
+def as_list_views(rows: NestedArray, like: NestedArray) -> NestedArray:
+    """Convert lists to list views with the offset type of `like`, or int64 if the offsets require it."""
+    ends = as_numpy(rows.offsets)
+    dtype = np.int32 if like.meaning == "+vl" and ends[-1] < 2**31 else np.int64
+    views = make_list_views(asarray(ends[:-1].astype(dtype)), asarray(np.diff(ends).astype(dtype)), rows.content)
+    facts = {"validity": rows.validity, "bit": rows.validity_offset, "names": like.field_names}
+    return rebuild(views, identity, **facts, **field_facts(like))
+
+
 def to_pyarrow(node: Any, call: str) -> Any:
     """Return a node in host memory as a ``pyarrow.Array``.
 
@@ -139,15 +148,6 @@ def decode(node: NestedArray, call: str) -> NestedArray:
     if kind_of(plain).opaque and can_decode(plain):  # runs of list views, runs or nulls
         plain = decode(plain, call)
     return rename_column(plain, column_name(node))
-
-
-def decode_below(node: Any) -> Any:
-    """Convert list views and runs to lists and elements at any depth. Return a node without these unchanged."""
-    if not any(isinstance(below, NestedArray) and (is_list_view(below) or is_run_end(below)) for below in walk(node)):
-        return node
-    if is_list_view(node) or is_run_end(node):
-        return decode_below(decode(node, "missing"))
-    return rebuild(node, decode_below)
 
 
 def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:

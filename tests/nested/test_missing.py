@@ -807,6 +807,8 @@ TYPES = {
     "lists of equal lengths": ([[1, None], [3, 4]], pa.list_(pa.int64()), 0),
     "missing lists": ([[1], None], pa.list_(pa.field("x", pa.int8(), metadata={"unit": "m"})), [2]),
     "large lists": ([[1], None], pa.large_list(pa.int8()), []),
+    "list views": ([[1], None], pa.list_view(pa.int8()), [2]),
+    "large list views": ([[1], None], pa.large_list_view(pa.int8()), [2]),
     "elements of rows": ([[1, 2], [None, 4]], pa.list_(pa.int8(), 2), 3),
     "tensors": ([[1, 2], None], pa.fixed_shape_tensor(pa.int8(), [2, 1]), 0),
     "rows of dates": ([[DAY], None], pa.list_(pa.date32(), 1), [DAY]),
@@ -844,15 +846,9 @@ def test_rows_of_another_length_lose_the_extension_type():
 RUN = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([None], pa.int8()))
 
 
-def test_value_converts_runs_and_list_views():
-    for to in (ah.as_arrow, ah.as_polars):
-        assert ah.asnested(to(RUN, missing=5)).to_list() == [5, 5]
-    for kind, plain in (
-        (pa.list_view(pa.int8()), pa.list_(pa.int8())),
-        (pa.large_list_view(pa.int8()), pa.large_list(pa.int8())),
-    ):
-        filled = ah.as_arrow(pa.array([[1], None], kind), missing=[2])
-        assert filled.type == plain and filled.to_pylist() == [[1], [2]]
+def test_value_keeps_run_end_encoding_for_arrow():
+    assert ah.as_arrow(RUN, missing=5).type == RUN.type and ah.as_arrow(RUN, missing=5).to_pylist() == [5, 5]
+    assert ah.as_polars(RUN, missing=5).to_list() == [5, 5]
 
 
 DATES = {
