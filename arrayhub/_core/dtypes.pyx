@@ -433,6 +433,18 @@ def satisfies(own, wanted):
     return np.datetime_data(wanted)[0] == "generic" if wanted.kind in "mM" else wanted.kind in "SUV" and not wanted.itemsize
 
 
+_SPEAKERS = {
+    "numbers": "every protocol",
+    "own": "DLPack (USMArray.__dlpack__, asarray(x, via='dlpack'))",
+    "host": "the array interface or, except for times, PEP 3118 (numpy.asarray)",
+}
+
+
+cdef str names_of(str protocol):
+    """Return, for an error message, the protocols that can represent a group of types."""
+    return _SPEAKERS[protocol]
+
+
 def element_types():
     """Return the table of element types.
 

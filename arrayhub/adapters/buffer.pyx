@@ -495,7 +495,9 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
         out.format = <char*> text
         return 0
     if row.kind == c"E":
-        raise refused_request(f"PEP 3118 does not have a format for {row.name.decode()}; use DLPack (USMArray.__dlpack__)")
+        raise refused_request(
+            f"PEP 3118 does not have a format for {row.name.decode()}; use {dtypes.names_of('own')}"
+        )
     dtype = get_dtype(a)
     key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # with `char`, because dtypes "S1" and "c" compare equal
     if row.kind == c"V" and dtype.names is None:

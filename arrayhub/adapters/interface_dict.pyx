@@ -492,49 +492,39 @@ cdef object emit_array_interface(Descriptor a):
     ``strides`` is None for C order, as in NumPy's dict, because every consumer supports None.
     """
     check_host(a, "__array_interface__")
-    typestr, fields = type_keys(a, "__array_interface__")
-    if fields is not None:
-        check_padding(a, fields)
+    if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM:
+        raise emit_error(a, "__array_interface__")
+    dtype = get_dtype(a)
+    cdef object descr = [("", dtype.str)] if dtype.names is None else record_descr(a, dtype)
     host_ready(a)
     return {
         "shape": shape_tuple(a),
-        "typestr": typestr,
+        "typestr": dtype.str,
         "data": (<size_t> a.data_, not a.flags_ & WRITEABLE),
         "strides": None if a.flags_ & C_CONTIGUOUS else stride_tuple(a),
-        "descr": [("", typestr)] if fields is None else fields,
+        "descr": descr,
         "version": 3,
     }
 
 
-cdef tuple type_keys(Descriptor a, str attribute):
-    """Return typestr and descr (None without fields). Raise AttributeError if the dict cannot represent the type."""
-    if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM or a.flags_ & PACKED:
-        raise emit_error(a, attribute)
-    dtype = get_dtype(a)
-    if dtype.names is None:
-        return dtype.str, None
-    try:
-        if not dtypes.has_user_types(dtype):
-            return dtype.str, dtype.descr
-    except ValueError:      # fields overlap or are out of order
-        pass
-    raise emit_error(a, attribute)
-
-
-cdef int check_padding(Descriptor a, list fields) except -1:
-    """Raise AttributeError for a record with padding, unnamed void in `fields`, whose dtype does not have a PEP 3118 format.
+cdef list record_descr(Descriptor a, object dtype):
+    """Return the fields of a structured dtype, with padding as unnamed void, as the protocol requires.
 
     NumPy would read the padding as fields. However, NumPy tries the buffer protocol first, and reads the dict only if the
-    dtype does not have a format. After the error, NumPy calls ``__array__``, which returns the correct dtype.
+    dtype does not have a PEP 3118 format. Raise AttributeError for a dtype with padding and without a format, so that NumPy
+    calls ``__array__``, which returns the correct dtype.
     """
     from arrayhub.adapters.format_language import write_format
 
+    if dtypes.has_user_types(dtype):
+        raise emit_error(a, "__array_interface__")
     try:
-        if numpy.dtype(fields) != get_dtype(a):
-            write_format(get_dtype(a))
-    except (ValueError, BufferError):
+        descr = dtype.descr
+        if numpy.dtype(descr) != dtype:
+            write_format(dtype)
+    except (ValueError, BufferError):      # fields overlap or are out of order, or the dtype does not have a format
         raise emit_error(a, "__array_interface__") from None
-    return 0
+    return descr
 
 
 cdef int check_host(Descriptor a, str attribute) except -1:
@@ -550,7 +540,7 @@ cdef object emit_error(Descriptor a, str attribute):
     """Return the AttributeError for elements that a protocol cannot represent."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     try:
-        kind, call = repr(get_dtype(a)), "arrayhub.as_numpy(x)" if host_readable(a) else "arrayhub.to_host(x)"
+        kind, call = repr(get_dtype(a)), "arrayhub.as_numpy(x)"
     except TypeError:      # neither NumPy nor ml_dtypes has the type
         kind, call = row.name.decode(), "arrayhub.asarray(x).view('uint8') for the bytes"
     return AttributeError(f"{attribute}: the protocol cannot represent elements of {kind}; call {call}")
@@ -783,7 +773,7 @@ cdef object emit_cuda_array(Descriptor a):
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
         raise AttributeError("__cuda_array_interface__: CUDA kernels cannot access this memory; call"
                              " x.to_device('cuda:0'), which copies it")
-    typestr, fields = type_keys(a, "__cuda_array_interface__")
+    typestr, descr = type_keys(a)
     try:
         stream = safe_stream(a)
     except BufferError as error:
@@ -796,9 +786,27 @@ cdef object emit_cuda_array(Descriptor a):
         "version": EMITTED_VERSION,
         "stream": stream if stream != 0 else None,
     }
-    if fields is not None:
-        keys["descr"] = fields
+    if descr is not None:
+        keys["descr"] = descr
     return keys
+
+
+cdef tuple type_keys(Descriptor a):
+    """Return typestr and descr (None without fields). Raise AttributeError if the dict cannot represent the type."""
+    cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
+    if row.kind == c"E" or a.flags_ & PACKED:
+        raise AttributeError(f"__cuda_array_interface__: typestr cannot represent {row.name.decode()};"
+                             f" use {dtypes.names_of('own')}")
+    dtype = get_dtype(a)
+    if dtype.names is None:
+        return dtype.str, None
+    if dtypes.has_user_types(dtype):
+        raise AttributeError(f"__cuda_array_interface__: descr cannot represent {dtype!r}; export the fields one by one, or"
+                             " view the memory as bytes")
+    try:
+        return dtype.str, dtype.descr
+    except ValueError as error:      # overlapping fields, or fields out of order
+        raise AttributeError(f"__cuda_array_interface__: descr cannot represent {dtype!r}; {error}") from None
 
 
 # --------------------------------------------------------------------------------------------------------------------- sycl usm
