@@ -6,25 +6,29 @@ section per protocol.
 
 import operator
 import re
+import sys
 from gc import get_referents
 
 import numpy
 
+cimport cython
 cimport numpy as cnp
 from cpython.buffer cimport PyBUF_SIMPLE, PyObject_CheckBuffer
 from cpython.bytearray cimport PyByteArray_CheckExact
 from cpython.bytes cimport PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_Check, PyDict_Next
 from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.type cimport PyType_Check
+from cpython.unicode cimport PyUnicode_Check
 from libc.stdint cimport intptr_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from arrayhub._core cimport dtypes, layout
-from arrayhub._core.cpython.atomics cimport found
+from arrayhub._core.cpython.atomics cimport find, found
 from arrayhub._core.cpython.exceptions cimport drop_reference
 from arrayhub._core.descriptor cimport (
     ALIGNED,
@@ -75,19 +79,47 @@ from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, interface_error, u
 
 # ------------------------------------------------------------------------------------------------------------------------- keys
 
-# Reading of interface dicts, and the errors that name a key. Each key is read once, because ``__index__`` of a value and other
-# threads may change the dict. No protocol distinguishes a missing key from None.
+# Reading of interface dicts, and the errors that name a key.
+#
+# `_KEYS` has one row for each of ``__array_interface__``, ``__cuda_array_interface__`` and ``__sycl_usm_array_interface__``. A
+# dict that contains only these keys is iterated once, without lookups or Python calls.
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
+    Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
 
+# Each protocol has eight keys. All three protocols share the first five. `read_entries` is fastest for dicts in this order.
+cdef enum Key:
+    DATA
+    SHAPE
+    STRIDES
+    TYPESTR
+    VERSION
+    MASK
+    SYCLOBJ = MASK            # the SYCL dict does not have a mask
+    OFFSET
+    STREAM = OFFSET           # the CUDA dict does not have an offset
+    DESCR                     # "typedescr" in the SYCL dict
+    KEYS                      # number of keys
 
-cdef dict interface_of(object obj, str attribute, int protocol):
-    """Return the interface dict of an object, or None if the object does not have the attribute."""
-    interface = getattr(obj, attribute, None)
-    if interface is not None and not isinstance(interface, dict):
-        raise dict_error(protocol, "the attribute", interface, "a dict")
-    return interface
+# References to the values of one dict, held from `read` to `release_values`, because ``__index__`` of a value may change the
+# dict.
+cdef struct Entries:
+    PyObject* values[<int> KEYS]
+
+# Names of the keys in the order of `Key`, interned like string literals, so that keys can be compared by identity.
+cdef dict _KEYS = {
+    ARRAY_INTERFACE: ["data", "shape", "strides", "typestr", "version", "mask", "offset", "descr"],
+    CUDA_DICT: ["data", "shape", "strides", "typestr", "version", "mask", "stream", "descr"],
+    SYCL_DICT: ["data", "shape", "strides", "typestr", "version", "syclobj", "offset", "typedescr"],
+}
+cdef PyObject* _names[<int> PROTOCOL_NUMBERS][<int> KEYS]
+cdef int _protocol, _key
+cdef list _row
+for _protocol, _row in _KEYS.items():
+    for _key in range(<int> KEYS):
+        _row[_key] = sys.intern(_row[_key])
+        _names[_protocol][_key] = <PyObject*> _row[_key]
 
 
 cdef inline Py_ssize_t integer(object value, int protocol, str key, int position) except? -1:
@@ -96,6 +128,73 @@ cdef inline Py_ssize_t integer(object value, int protocol, str key, int position
     For the message, `position` is the index of the value in a tuple, or -1 if the value is not in a tuple.
     """
     return digit(value) if is_digit(value) else checked_integer(value, protocol, key, position)
+
+
+cdef inline object entry(const Entries* entries, Key key):
+    """Return the value of a key, or None if the key is missing. No protocol distinguishes a missing key from None."""
+    cdef PyObject* value = entries.values[<int> key]
+    return None if value == NULL else <object> value
+
+
+cdef inline void release_values(Entries* entries) noexcept:
+    """Release the values. Must be called exactly once, also after an error."""
+    cdef int k
+    for k in range(<int> KEYS):
+        Py_XDECREF(entries.values[k])
+
+
+cdef int read(object interface, int protocol, Entries* entries) except -1:
+    """Read the values of an interface dict. `entry` returns the value of one key.
+
+    All entries must be NULL before. Call `release_values` afterwards, even if `read` raises.
+
+    Raises
+    ------
+    InterfaceError
+        The attribute is not a dict.
+    """
+    cdef bint strange
+    if not PyDict_Check(interface):
+        raise dict_error(protocol, "the attribute", interface, "a dict")
+    with cython.critical_section(interface):     # another thread may change the dict
+        strange = read_entries(<dict> interface, _names[protocol], entries)
+    if strange:
+        look_up(<dict> interface, _names[protocol], entries)
+    return 0
+
+
+cdef bint read_entries(dict interface, PyObject** names, Entries* entries) noexcept:
+    """Store new references to the values whose keys are identical to a string in `names`.
+
+    Return True if the dict has any other key, which may be equal to a name without being the same object.
+    """
+    cdef PyObject* key
+    cdef PyObject* value
+    cdef Py_ssize_t position = 0
+    cdef int _tried, row, k = 0
+    cdef bint strange = False
+    for _ in range(PyDict_GET_SIZE(interface)):     # saves the last call of PyDict_Next, which would return 0
+        if not PyDict_Next(interface, &position, &key, &value):
+            break
+        for _tried in range(<int> KEYS):
+            row = k
+            k = k + 1 if k + 1 < KEYS else 0     # continue after the last match, because many dicts are in this order
+            if key == names[row]:
+                Py_INCREF(<object> value)
+                entries.values[row] = value
+                break
+        else:
+            strange = True
+    return strange
+
+
+cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
+    """Look up, by equality, the keys that `read_entries` did not find."""
+    cdef int k
+    for k in range(<int> KEYS):
+        if entries.values[k] == NULL:
+            entries.values[k] = find(interface, <object> names[k])
+    return 0
 
 
 cdef Py_ssize_t checked_integer(object value, int protocol, str key, int position) except? -1:
@@ -125,15 +224,22 @@ cdef object dict_error(int protocol, str key, object value, str accepted):
 
     If `key` starts with ``descr``, replace this word by the protocol's name of the key.
     """
-    if key.startswith("descr") and protocol == SYCL_DICT:
-        key = f"type{key}"
+    if key.startswith("descr") and protocol in _KEYS:
+        key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)
     return interface_error(IN_MESSAGES[protocol], key, value, accepted)
 
 
 # ---------------------------------------------------------------------------------------------------------------------- typestr
 
-# Element types of interface dicts: type strings such as '<f8', which are validated, parsed by NumPy and cached, and
-# descriptions of fields.
+# Element types of interface dicts: type strings such as '<f8', and descriptions of fields.
+#
+# Numbers in native byte order are looked up in the table of element types, without a Python call. Other type strings are
+# validated, parsed by NumPy and cached.
+
+cdef extern from "Python.h":
+    int PyUnicode_IS_ASCII(object text) noexcept
+    Py_ssize_t PyUnicode_GET_LENGTH(object text) noexcept
+    const char* PyUnicode_DATA(object text) noexcept
 
 # The units are listed because numpy.dtype('m8[ns/0]') divides by zero, which ends the process. Compiled on first use.
 _TYPESTR = r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(?:\[[0-9]{0,9}(?:[YMWDhms]|ms|us|ns|ps|fs|as)\])?)"
@@ -142,29 +248,56 @@ _ACCEPTED_TYPESTR = (
 )
 _ACCEPTED_DESCR = "a list of (name, type) or (name, type, shape); a type is a type string or a list of fields"
 
-# Cache of parsed type strings. Its size is limited, because producers can use any number of different types.
+# Caches of parsed type strings and records. Their size is limited, because producers can use any number of different types.
 cdef dict _described = {}
+cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
     MAX_NESTING = 32          # levels of records
     MAX_FIELDS = 4096         # sum over all levels; lists that contain the next level twice would have 2**MAX_NESTING
 
+cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
-cdef int set_typestr(Descriptor a, dict interface, int protocol) except -1:
+
+cdef int set_typestr(Descriptor a, const Entries* entries, int protocol) except -1:
     """Set the element type from a type string and, for V, from the description of the fields."""
-    cdef object typestr = found(interface, "typestr")
+    cdef object typestr = entry(entries, TYPESTR)
+    cdef const dtypes.ElementType* row
+    if PyUnicode_Check(typestr) and PyUnicode_IS_ASCII(typestr):
+        row = number_type(PyUnicode_DATA(typestr), PyUnicode_GET_LENGTH(typestr))
+        if row != NULL:
+            return set_type(a, row)
     dtype = found(_described, typestr) if type(typestr) is str else None
     if dtype is None:
         dtype = dtype_from_typestr(typestr, protocol, "typestr")
     if (<cnp.dtype> dtype).type_num == cnp.NPY_VOID:
-        descr = found(interface, "descr")
+        descr = entry(entries, DESCR)
         if descr is not None:
-            fields = dtype_from_descr(descr, protocol)
-            if fields.itemsize != dtype.itemsize:
-                raise dict_error(protocol, "descr", descr, f"fields that add up to the {dtype.itemsize} bytes of typestr, not"
-                                 f" {fields.itemsize}")
-            dtype = fields
+            dtype = fields_from_descr(descr, dtype, protocol)
     return set_dtype(a, dtype)
+
+
+cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) noexcept:
+    """Return the table row for the type string of a number in native byte order, such as '<f8', else NULL.
+
+    '|' and a missing byte order mean native order, as in NumPy. dpctl writes '|f8'.
+    """
+    cdef Py_ssize_t size
+    cdef bint foreign = False
+    if length > 0 and text[0] in (c"<", c">", c"|", c"="):
+        foreign = text[0] == _FOREIGN_ORDER
+        text += 1
+        length -= 1
+    if length < 2 or length > 3 or not c"1" <= text[1] <= c"9":
+        return NULL
+    size = text[1] - c"0"
+    if length == 3:
+        if not c"0" <= text[2] <= c"9":
+            return NULL
+        size = 10 * size + text[2] - c"0"
+    if foreign and size > 1:
+        return NULL
+    return dtypes.by_typestr(text[0], size)
 
 
 cdef object dtype_from_typestr(object typestr, int protocol, str key):
@@ -187,6 +320,26 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
     if len(_described) >= REMEMBERED_TYPESTRS:
         _described.clear()
     _described[match[0]] = dtype
+    return dtype
+
+
+cdef object fields_from_descr(object descr, object void, int protocol):
+    """Return the structured dtype for `descr`, which must have the size of the dtype `void`.
+
+    The last result is cached for each size.
+    """
+    cdef tuple last = found(_records, void)
+    if last is not None and type(descr) is list and last[0] == descr:
+        return last[1]
+    dtype = dtype_from_descr(descr, protocol)
+    if dtype.itemsize != void.itemsize:
+        raise dict_error(protocol, "descr", descr, f"fields that add up to the {void.itemsize} bytes of typestr, not"
+                         f" {dtype.itemsize}")
+    import copy
+
+    if len(_records) >= REMEMBERED_TYPESTRS:
+        _records.clear()
+    _records[void] = (copy.deepcopy(descr), dtype)    # a copy, because the producer may change the list
     return dtype
 
 
@@ -260,19 +413,33 @@ _DIALECTS[<int> CUDA_DICT] = Dialect(False, True, False, True, 0, ANY_LATER)
 _DIALECTS[<int> SYCL_DICT] = Dialect(True, False, True, True, 1, 1)
 
 
-cdef Descriptor new_from_dict(dict interface, int protocol, object dtype):
+cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype):
     """Create an array with the shape, byte strides and type of an interface dict.
 
-    The caller must then set pointer, owner, device and access, and call `seal`, which validates all fields together. If `dtype`
-    is None, ``typestr`` determines the type, and ``descr`` determines the fields of the type V.
+    The caller must then set pointer, owner, device and access, and call `seal`, which validates all fields together.
+
+    Parameters
+    ----------
+    entries : const Entries*
+        The values that `read` stored.
+    protocol : int
+        ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT. Strides are in elements for SYCL_DICT, otherwise in bytes.
+    dtype : numpy.dtype or None
+        The element type, if the caller knows it. If it is None, ``typestr`` determines the type, and ``descr`` determines
+        the fields of the type V.
+
+    Raises
+    ------
+    InterfaceError
+        A key is missing, or its value is invalid or has the wrong type.
     """
     cdef const Dialect* dialect = &_DIALECTS[protocol]
-    check_version(found(interface, "version"), protocol, dialect)
+    check_version(entry(entries, VERSION), protocol, dialect)
     if dialect.has_mask:
-        mask = found(interface, "mask")
+        mask = entry(entries, MASK)
         if mask is not None:
             raise dict_error(protocol, "mask", mask, "None, because arrays do not have masks. Fill the masked elements first")
-    lengths = found(interface, "shape")
+    lengths = entry(entries, SHAPE)
     if not isinstance(lengths, tuple):
         raise dict_error(protocol, "shape", lengths, "a tuple of integers, lengths in elements")
     if len(<tuple> lengths) > layout.MAX_NDIM:
@@ -283,14 +450,30 @@ cdef Descriptor new_from_dict(dict interface, int protocol, object dtype):
     for k in range(a.nd_):
         a.shape_[k] = integer((<tuple> lengths)[k], protocol, "shape", k)
     if dtype is None:
-        set_typestr(a, interface, protocol)
+        set_typestr(a, entries, protocol)
     else:
         set_dtype(a, dtype)
-    descr = found(interface, "typedescr") if dialect.descr_must_agree else None
+    descr = entry(entries, DESCR) if dialect.descr_must_agree else None
     if descr is not None and dtype_from_descr(descr, protocol) != get_dtype(a):
         raise dict_error(protocol, "typedescr", descr, f"the type of typestr: [('', '{get_dtype(a).str}')]")
-    set_strides(a, found(interface, "strides"), protocol, dialect)
+    set_strides(a, entry(entries, STRIDES), protocol, dialect)
     return a
+
+
+# Returns the array that the entries of the dict `interface` of `obj` describe. Unless `dtype` is None, it replaces the element
+# type of the dict.
+ctypedef Descriptor (*Describe)(object obj, object interface, const Entries* entries, object dtype)
+
+
+cdef Descriptor parse_dict(object interface, int protocol, Describe describe_entries, object obj, object dtype):
+    """Read an interface dict once, and return the array that `describe_entries` makes of its values."""
+    cdef Entries entries
+    memset(&entries, 0, sizeof(Entries))
+    try:
+        read(interface, protocol, &entries)
+        return describe_entries(obj, interface, &entries, dtype)
+    finally:
+        release_values(&entries)
 
 
 cdef int set_pointer(Descriptor a, object data) except -1:
@@ -392,8 +575,14 @@ cdef struct OwnedStruct:
 cdef Descriptor parse_array_interface(object obj, object stream):
     """Import the memory that ``obj.__array_interface__`` describes. Return None if `obj` does not have the attribute.
 
-    The protocol describes host memory, so `stream` is not used. Raise BufferError if the object in ``data`` cannot export its
-    buffer.
+    The protocol describes host memory, so `stream` is not used.
+
+    Raises
+    ------
+    InterfaceError
+        A key is missing, its value is invalid or has the wrong type, or the elements are Python objects.
+    BufferError
+        The object in ``data`` cannot export its buffer.
     """
     if PyType_Check(obj):      # the attribute of a class describes its instances, not the class
         return None
@@ -402,15 +591,43 @@ cdef Descriptor parse_array_interface(object obj, object stream):
 
 cdef Descriptor parse_array_interface_as(object obj, object dtype):
     """Import an interface dict. Unless `dtype` is None, it replaces the element type of the dict."""
-    cdef dict interface = interface_of(obj, "__array_interface__", ARRAY_INTERFACE)
+    interface = getattr(obj, "__array_interface__", None)
     if interface is None:
         return None
-    data = found(interface, "data")
-    cdef bint copied = is_temporary(obj, <PyObject*> interface, data)
-    cdef Descriptor a = new_from_dict(interface, ARRAY_INTERFACE, dtype)
+    return parse_dict(interface, ARRAY_INTERFACE, describe_host_entries, obj, dtype)
+
+
+cdef bint is_temporary(object obj, PyObject* interface, PyObject* data) except -1:
+    """Return whether `data` is a bytes object or bytearray that exists only for this access.
+
+    ``PIL.Image`` copies its pixels to a new ``bytes`` object on each access. Only the dict refers to this object, and only the
+    caller refers to the dict. Python shares ``bytes`` objects of length 1, so their reference count is not conclusive. An
+    object of length 1 is considered temporary if `obj` does not refer to it.
+    """
+    if data == NULL or not (PyBytes_CheckExact(<object> data) or PyByteArray_CheckExact(<object> data)):
+        return False
+    if Py_REFCNT(interface) > 1:
+        return False
+    if PyBytes_CheckExact(<object> data) and PyBytes_GET_SIZE(<object> data) <= 1:
+        return PyBytes_GET_SIZE(<object> data) == 1 and not refers_to(obj, <object> data)
+    return Py_REFCNT(data) <= 2      # the dict and the entries each have one reference
+
+
+cdef bint refers_to(object obj, object held) except -1:
+    """Return whether an object or the dict of its attributes refers to `held`."""
+    for other in get_referents(obj):
+        if other is held or type(other) is dict and any([value is held for value in list((<dict> other).values())]):
+            return True
+    return False
+
+
+cdef Descriptor describe_host_entries(object obj, object interface, const Entries* entries, object dtype):
+    cdef bint copied = is_temporary(obj, <PyObject*> interface, entries.values[<int> DATA])
+    cdef Descriptor a = new_from_dict(entries, ARRAY_INTERFACE, dtype)
     if copied:
         a.flags_ |= COPIED
-    offset = found(interface, "offset")
+    data = entry(entries, DATA)
+    offset = entry(entries, OFFSET)
     a.device_ = DLDevice(kDLCPU, 0)
     if not isinstance(data, tuple):
         fill_from_buffer(a, obj, data, 0 if offset is None else integer(offset, ARRAY_INTERFACE, "offset", -1))
@@ -421,28 +638,6 @@ cdef Descriptor parse_array_interface_as(object obj, object dtype):
     a.base_ = obj
     seal(a)
     return a
-
-
-cdef bint is_temporary(object obj, PyObject* interface, object data) except -1:
-    """Return whether `data` is a bytes object or bytearray that exists only for this access.
-
-    ``PIL.Image`` copies its pixels to a new ``bytes`` object on each access. Only the dict refers to this object, and only the
-    caller refers to the dict. Python shares ``bytes`` objects of length 1, so their reference count is not conclusive. An
-    object of length 1 is considered temporary if `obj` does not refer to it.
-    """
-    if not (PyBytes_CheckExact(data) or PyByteArray_CheckExact(data)) or Py_REFCNT(interface) > 1:
-        return False
-    if PyBytes_CheckExact(data) and PyBytes_GET_SIZE(data) <= 1:
-        return PyBytes_GET_SIZE(data) == 1 and not refers_to(obj, data)
-    return Py_REFCNT(<PyObject*> data) <= 2      # the dict and the caller each have one reference
-
-
-cdef bint refers_to(object obj, object held) except -1:
-    """Return whether an object or the dict of its attributes refers to `held`."""
-    for other in get_referents(obj):
-        if other is held or type(other) is dict and any([value is held for value in list((<dict> other).values())]):
-            return True
-    return False
 
 
 cdef object own_dtype(object obj):
@@ -490,6 +685,11 @@ cdef object emit_array_interface(Descriptor a):
     """Return the value of ``__array_interface__``.
 
     ``strides`` is None for C order, as in NumPy's dict, because every consumer supports None.
+
+    Raises
+    ------
+    AttributeError
+        The host cannot read the memory, or the protocol cannot represent the elements.
     """
     check_host(a, "__array_interface__")
     if a.typenum_ >= dtypes.FIRST_OWN_TYPENUM:
@@ -554,6 +754,11 @@ cdef Descriptor parse_struct(object obj, object stream):
 
     Without HAS_DESCR, the struct contains neither the units of times nor the fields of records. Times and records without
     HAS_DESCR, and types of ml_dtypes, are imported through ``__array_interface__`` if the producer has it.
+
+    Raises
+    ------
+    InterfaceError
+        The attribute is not an unnamed capsule, the struct is invalid, or the elements are Python objects.
     """
     if PyType_Check(obj):
         return None
@@ -671,6 +876,11 @@ cdef object emit_struct(Descriptor a):
     Only numbers and byte strings are exported. NumPy prefers the struct to the dict, and this function does not export
     ``descr``, so NumPy would lose the units of times and the fields of records. For U, NumPy would interpret the size in
     bytes as a number of characters and read beyond the memory.
+
+    Raises
+    ------
+    AttributeError
+        The host cannot read the memory, or the struct cannot represent the elements.
     """
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     check_host(a, "__array_struct__")
@@ -718,16 +928,32 @@ cdef enum:
 cdef Descriptor parse_cuda_array(object obj, object stream):
     """Import the memory that ``obj.__cuda_array_interface__`` describes, or return None without the attribute.
 
-    The array keeps the producer alive, which must keep its memory and stream alive. The caller of this function makes `stream`
-    wait for the producer's stream, which the dict contains.
+    Parameters
+    ----------
+    obj : object
+        The producer. The array keeps the producer alive. The specification requires that the producer keeps its memory and
+        stream alive.
+    stream : object
+        Not used. The caller of this function makes `stream` wait for the producer's stream, which the dict contains.
+
+    Raises
+    ------
+    InterfaceError
+        A key is missing, or its value is invalid or has the wrong type.
     """
-    cdef dict interface = interface_of(obj, "__cuda_array_interface__", CUDA_DICT)
-    return None if interface is None else parse_cuda_array_as(interface, obj, None)
+    interface = getattr(obj, "__cuda_array_interface__", None)
+    if interface is None:
+        return None
+    return parse_cuda_array_as(interface, obj, None)
 
 
-cdef Descriptor parse_cuda_array_as(dict interface, object obj, object dtype):
+cdef Descriptor parse_cuda_array_as(object interface, object obj, object dtype):
     """Import an interface dict. Unless `dtype` is None, it replaces the element type of the dict."""
-    cdef Descriptor a = new_from_dict(interface, CUDA_DICT, dtype)
+    return parse_dict(interface, CUDA_DICT, describe_cuda_entries, obj, dtype)
+
+
+cdef Descriptor describe_cuda_entries(object obj, object interface, const Entries* entries, object dtype):
+    cdef Descriptor a = new_from_dict(entries, CUDA_DICT, dtype)
     if a.typenum_ == cnp.NPY_VOID and get_dtype(a).names is None:
         # numba's device arrays omit `descr`, without which the fields of records are unknown (numba 0.66).
         own = getattr(obj, "dtype", None)
@@ -735,20 +961,20 @@ cdef Descriptor parse_cuda_array_as(dict interface, object obj, object dtype):
             set_dtype(a, own)
     a.base_ = obj
     a.device_.device_type = kDLCUDA
-    set_pointer(a, found(interface, "data"))
+    set_pointer(a, entry(entries, DATA))
     seal(a)
     locate(a)
-    set_stream(a, interface, obj)
+    set_stream(a, entries, obj)
     return a
 
 
-cdef int set_stream(Descriptor a, dict interface, object obj) except -1:
+cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
     """Set the producer's stream. A dict from before version 3 does not contain a stream, so store the producer instead."""
     cdef Py_ssize_t handle
-    if integer(found(interface, "version"), CUDA_DICT, "version", -1) < FIRST_WITH_STREAM:
+    if integer(entry(entries, VERSION), CUDA_DICT, "version", -1) < FIRST_WITH_STREAM:
         a.producer_ = obj
         return 0
-    named = found(interface, "stream")
+    named = entry(entries, STREAM)
     if named is not None:
         handle = integer(named, CUDA_DICT, "stream", -1)
         if handle <= 0:
@@ -820,21 +1046,29 @@ cdef Descriptor parse_sycl_usm(object obj, object stream):
 
     The pointer is validated before it is used: all bytes that the view reaches must be in one USM allocation of the context
     of ``syclobj``.
+
+    Raises
+    ------
+    InterfaceError
+        A key is missing, a value is invalid, has the wrong type or contradicts another value, or the pointer is not USM of
+        this context.
     """
-    cdef dict interface = interface_of(obj, NAME, SYCL_DICT)
-    if interface is None:
-        return None
+    interface = getattr(obj, NAME, None)
+    return None if interface is None else parse_dict(interface, SYCL_DICT, describe_sycl_entries, obj, None)
+
+
+cdef Descriptor describe_sycl_entries(object obj, object interface, const Entries* entries, object dtype):
     cdef Py_ssize_t distance
-    cdef Descriptor a = new_from_dict(interface, SYCL_DICT, None)
-    data = found(interface, "data")
-    offset = found(interface, "offset")
+    cdef Descriptor a = new_from_dict(entries, SYCL_DICT, None)
+    data = entry(entries, DATA)
+    offset = entry(entries, OFFSET)
     if layout.checked_mul(0 if offset is None else integer(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
         raise dict_error(SYCL_DICT, "offset", offset, "an offset in elements, of less than 2**63 bytes")
     if a.dl_dtype_.code == dtypes.NO_DLPACK:     # a type string can name types that SYCL lacks, such as f16
-        raise dict_error(SYCL_DICT, "typestr", found(interface, "typestr"),
+        raise dict_error(SYCL_DICT, "typestr", entry(entries, TYPESTR),
                          "a bool, integer, floating-point or complex type of SYCL in native byte order, such as '|f8'")
     if data is None:      # the specification then requires the buffer of the object
-        set_usm_of_buffer(a, fill_from_buffer(a, obj, None, distance), found(interface, "syclobj"))
+        set_usm_of_buffer(a, fill_from_buffer(a, obj, None, distance), entry(entries, SYCLOBJ))
         return a
     set_pointer(a, tuple(data) if type(data) is list else data)     # oneDAL's tables use a list
     if a.data_ != NULL:
@@ -842,7 +1076,7 @@ cdef Descriptor parse_sycl_usm(object obj, object stream):
             raise dict_error(SYCL_DICT, "offset", offset, "an offset within the address space")
         a.data_ = <char*> distance
     seal(a)
-    on_pointer(a, obj, found(interface, "syclobj"))
+    on_pointer(a, obj, entry(entries, SYCLOBJ))
     # In dpctl's Memory classes, the second item of "data" is True for writable memory. The specification defines True as
     # read-only.
     if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):
@@ -906,6 +1140,11 @@ cdef object emit_sycl_usm(Descriptor a):
 
     As in dpctl, ``data`` is the start of the memory block, and ``offset`` is the distance to element zero. If this distance is
     not a multiple of the item size, ``data`` is the address of element zero, and ``offset`` is 0.
+
+    Raises
+    ------
+    AttributeError
+        The memory is not USM, or the interface cannot represent the type or the strides.
     """
     if not a.usm_type_:
         raise AttributeError(f"{NAME}: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0'), which copies it")
