@@ -37,7 +37,7 @@ from arrayhub._core.errors import (
     root_of,
 )
 from arrayhub._core.tree import kind_of
-from arrayhub.adapters.arrow import unread
+from arrayhub.adapters.arrow import type_name, unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame, is_matrix_of_objects
@@ -625,13 +625,14 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
         if shared and missing == "missing='mask'":
             call = call_of(consumer, "x", missing)
         return Verdict(consumer, CANNOT, "elements are missing", call)
+    leaf = column.leaf
+    if own and kind_of(leaf).numbers and leaf.meaning is not None and consumer != "numpy":
+        call = _call_on_numbers(consumer, "arrayhub.as_numpy(x, copy=True)", array)
+        return Verdict(consumer, CANNOT, f"{type_name(leaf.meaning)} is not supported", call)
     view, change = attempt(node.to_dense)
     refused = source.refusal is not None and kind_of(node).numbers and not own  # date64, which a copy converts to times
     if view is not None and not source.copied and not refused:
         return _of_dense(obj, view, "", consumer)
-    if own and column.leaf.meaning == "tdD" and consumer != "numpy":
-        call = _call_on_numbers(consumer, "arrayhub.as_numpy(x, copy=True)", array)
-        return Verdict(consumer, CANNOT, "date32 is not supported", call)
     why = _obstacle(array, consumer)
     missing = "missing='mask'" if is_frame_of_numpy and array.dtype.kind in "mM" else ""
     call = _call_on_numbers(consumer, "x", array, missing)
@@ -849,8 +850,11 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
             verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
             return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, "arrayhub.asnested(x)")
         if column is not None:
-            lists = column.lists and not issubclass(type(obj), NestedArray)  # `asarray` refuses them without copy=True
-            copied = "its lists become rows" if lists else dense.reason
+            leaf, copied = column.leaf, dense.reason
+            if column.lists:  # which `asarray` refuses without copy=True, as dates of 8 bytes
+                copied = "its lists become rows"
+            elif kind_of(leaf).numbers and leaf.meaning is not None:
+                copied = f"{type_name(leaf.meaning)} is converted to NumPy's times"
             way = copied and "copy=True"
         elif consumer == "xarray":
             like = attempt(np.empty, 0, array.dtype)[0]

@@ -52,6 +52,16 @@ def test_suggested_call_works(name, to):
                 ah.convert(make(), to, copy=copy)
 
 
+@pytest.mark.parametrize("to", ["numba", "xarray", "arrayhub"])
+@pytest.mark.parametrize("name", NESTED)
+def test_verdicts_on_nested_arrays_agree_with_the_export(name, to):
+    x = NESTED[name]()
+    (verdict,) = ah.explain(x, to).verdicts
+    for copy, is_exported in ((False, ("zero-copy",)), (True, ("zero-copy", "copy=True"))):
+        if verdict.verdict in is_exported:
+            assert ah.convert(x, to, copy=copy) is not None
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_description_functions_work_or_suggest_a_call_without_reading_streams(name):
     x = SOURCES[name]()
