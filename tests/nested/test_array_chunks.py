@@ -241,8 +241,8 @@ def test_like_and_convert_keep_chunks():
     assert ah.convert(x, "polars").n_chunks() >= 3
     assert ah.like(x, pa.chunked_array([[1]])).equals(LISTS)
     assert ah.like(TABLE, pa.Table).equals(TABLE) and ah.like(ah.asnested(TABLE), TABLE).equals(TABLE)
-    for copy in (None, True):
-        batch = ah.like(TABLE, pa.RecordBatch, copy=copy)
+    for allowed in (None, True):
+        batch = ah.like(TABLE, pa.RecordBatch, copy=allowed)
         assert pa.Table.from_batches([batch]).equals(TABLE.combine_chunks())
     with pytest.raises(BufferError, match="copy=True"):
         ah.like(TABLE, pa.RecordBatch, copy=False)
