@@ -117,7 +117,7 @@ cdef Tree new_tree(int kind, Py_ssize_t length):
 cdef Tree new_chunked(tuple chunks):
     """Create a node that is the concatenation of one or more Trees. All Trees must have the same Arrow type.
 
-    The lengths of records without fields, which do not need memory, may add up to 2**63 or more.
+    Raise OverflowError if the lengths add up to 2**63 or more. Records without fields, which do not need memory, can do so.
     """
     cdef Py_ssize_t total = 0
     cdef list starts = []

@@ -169,7 +169,7 @@ class Place(NamedTuple):
 
     @property
     def is_unused(self) -> bool:
-        """Whether no element covers the range."""
+        """Return whether no element covers the range."""
         return self.element is None and not self.is_omitted
 
     @property
