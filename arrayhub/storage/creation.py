@@ -137,7 +137,7 @@ def _element(call: str, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, A
             raise ValueError(f"an array of shape {given.shape}")
         made: np.ndarray[Any, Any] = given.astype(element)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
-        accepted = f"one value of {element!r} ({reason_of(error)})"
+        accepted = f"one value of {element!r}; {reason_of(error)}"
         raise ValueRefusal(call, f"fill_value is {show(value)}", accepted, getattr(error, "call", "")) from error
     return made
 
