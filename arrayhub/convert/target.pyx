@@ -38,7 +38,7 @@ from arrayhub.convert.functions import (
     narrow_for_jax,
     protocols_of_type,
 )
-from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_labels, with_names_of
+from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_index, with_labels, with_names_of
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
@@ -130,6 +130,8 @@ cdef class Target:
                     data = functions.convert(given, inner, copy=copy, dtype=dtype, missing=missing)
                     return with_coords(data, self.model)
                 made = self._wrap(given, inner, copy, dtype, missing)
+            elif labels and copy is not True and dtype is None and missing is None and _takes_index(given, self.model):
+                return with_index(given, self.model)
             elif is_own and missing is None and dtype is None and (
                 self.library not in _CONVERTS_OWN if cls is None else issubclass(type(obj), cls)
             ):
@@ -236,6 +238,13 @@ cdef class Target:
         if memory is not None and is_host_readable(array) and memory.device == self.device:
             return transfer.to_memory_of(memory, array)
         return transfer.to_device(array, self.device)
+
+
+cdef bint _takes_index(obj, model) except -1:
+    """Return whether `obj` is an ndarray of numbers, and `model` is a Series of the same length with a type of NumPy."""
+    if type(obj) is not _NDARRAY or obj.ndim != 1 or obj.dtype.kind not in "biufc" or label_kind(type(model)) != "series":
+        return False
+    return isinstance(model.dtype, numpy.dtype) and len(obj) == len(model)
 
 
 # Libraries without an exporter whose arrays do not have devices that DLPack lacks.

@@ -3,13 +3,13 @@
 import numpy as np
 
 from arrayhub._core.descriptor cimport Descriptor
+from arrayhub.adapters.arrow cimport obstacle_of
 from arrayhub.convert.functions cimport import_allowed
 from arrayhub.convert.target cimport is_dense
 from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import Refusal
-from arrayhub.adapters.arrow import obstacle_of
 from arrayhub.convert.names import sparse_library
 
 
@@ -21,12 +21,13 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
     instance of one of the library's classes `own` is returned unchanged if no argument changes it.
     """
     cdef bint is_changed = dtype is not None or device is not None
-    cdef bint is_own = missing is None and not is_dense(obj) and any([isinstance(obj, getattr(library, cls)) for cls in own])
+    cdef bint dense = is_dense(obj)
+    cdef bint is_own = missing is None and not dense and any([isinstance(obj, getattr(library, cls)) for cls in own])
     if copy is not False and copy is not None:
         copy = check_copy(copy, f"as_{name}")
     if is_own and not copy and not is_changed:
         return obj
-    if copy is False and is_value(obj):  # values are built whatever `copy` says
+    if copy is False and not dense and is_value(obj):  # values are built whatever `copy` says
         copy = None
     if missing is not None:
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, name, dtype)
@@ -93,4 +94,5 @@ def host_capsules(node):
     """Return the capsules of ``__arrow_c_array__``, or None if the host cannot read the memory. See `need_arrow`."""
     if isinstance(node, Descriptor):
         need_arrow(node)
-    return arrow.emit(node, arrow.ARRAY, 0) if is_on_host(node) else None
+    cdef bint readable = host_readable(node) if isinstance(node, Descriptor) else is_on_host(node)
+    return arrow.emit(node, arrow.ARRAY, 0) if readable else None

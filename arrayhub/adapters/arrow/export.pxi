@@ -208,7 +208,7 @@ cdef bytes letter_of(Descriptor a):
     )
 
 
-def obstacle_of(Descriptor array not None, bint extension):
+cpdef str obstacle_of(Descriptor array, bint extension):
     """Return the reason why an array cannot be exported to Arrow without a copy, or None.
 
     Copies of booleans to bits are not reported. `extension` permits the type ``arrow.fixed_shape_tensor``.

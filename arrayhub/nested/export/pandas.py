@@ -168,12 +168,14 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
     If `max_ndim` is 1, the result is a Series, also for records.
     """
     array = unwrap_flat(array) if isinstance(array, NestedArray) else array
-    if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
+    kind = array.dtype.kind if isinstance(array, USMArray) else "O"
+    if kind not in "biufcmM" or array.ndim > max_ndim:
         if max_ndim == 1:
             pyarrow = needed("pyarrow", "to create its arrays")
             return _arrow_series(pandas, to_arrow(pyarrow, for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
-    values = cast_times(dense_as_numpy(on_host(array, "pandas")), copied, "pandas")
+    values = dense_as_numpy(on_host(array, "pandas"))
+    values = cast_times(values, copied, "pandas") if kind in "mM" else values
     return (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
 
 

@@ -124,22 +124,35 @@ def check_for_polars(array: Any, copied: bool) -> None:
         Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
         unions, intervals and some decimals.
     """
-    for node in walk(array) if isinstance(array, NestedArray) else (array,):
-        if isinstance(node, NestedArray):
-            widths = (node.width,) if kind_of(node).width else ()
-            if kind_of(node).opaque:
-                _check_opaque(node)
-            if kind_of(node).fields:
-                check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
-        else:
-            widths = node.shape[1:]
-            if not copied and not node.flags.aligned:  # polars copies it without a word
-                raise Refusal("polars", "unaligned elements are not supported")
-            if node.itemsize == 0 and node.dtype.type is np.void:  # polars panics
-                raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
-        if 0 in widths and len(node):
-            call = "arrayhub.as_polars(arrayhub.asnested(x).to_list())"
-            raise Refusal("polars", "rows of fixed length 0 are not supported", "rows of variable length", call)
+    if not isinstance(array, NestedArray):
+        _check_dense(array, copied)
+        return
+    for node in walk(array):
+        if not isinstance(node, NestedArray):
+            _check_dense(node, copied)
+            continue
+        kind = kind_of(node)
+        if kind.opaque:
+            _check_opaque(node)
+        if kind.fields:
+            check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
+        if kind.width and node.width == 0 and len(node):
+            raise Refusal(*_EMPTY_ROWS)
+
+
+def _check_dense(array: Any, copied: bool) -> None:
+    if not copied and not array.flags.aligned:  # polars copies it without a word
+        raise Refusal("polars", "unaligned elements are not supported")
+    if array.itemsize == 0 and array.dtype.type is np.void:  # polars panics
+        raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
+    if array.ndim > 1 and 0 in array.shape[1:] and len(array):
+        raise Refusal(*_EMPTY_ROWS)
+
+
+_EMPTY_ROWS = (
+    *("polars", "rows of fixed length 0 are not supported", "rows of variable length"),
+    "arrayhub.as_polars(arrayhub.asnested(x).to_list())",
+)
 
 
 def for_polars(node: Any) -> Any:
