@@ -70,7 +70,7 @@ def _unpickle_nested(state: Any) -> NestedArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    return restore_state(lambda found: nested_of(_restore_node(found)), state, "NestedArray")
+    return restore_state("NestedArray", lambda found: nested_of(_restore_node(found)), state)
 
 
 _unpickle_nested.__module__ = "arrayhub"  # pickles name this module, so the function can move

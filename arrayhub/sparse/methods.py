@@ -114,7 +114,7 @@ def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 def _unpickle_sparse(state: Any) -> SparseArray:
     """Restore the array of a pickle, or raise UnpicklingError. Indices are validated on first use."""
-    return restore_state(_build_array, state, "SparseArray")
+    return restore_state("SparseArray", _build_array, state)
 
 
 _unpickle_sparse.__module__ = "arrayhub"  # pickles name this module, so the function can move

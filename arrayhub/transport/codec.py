@@ -45,10 +45,10 @@ def check_version(what: str, value: Any, expected: int) -> None:
         )
 
 
-def restore_state(build: Callable[[Any], _Array], state: Any, name: str) -> _Array:
-    """Return ``build(state)``. Other errors become an UnpicklingError that names the class `name`."""
+def restore_state(name: str, build: Callable[..., _Array], *parts: Any) -> _Array:
+    """Return ``build(*parts)``. Other errors become an UnpicklingError that names the class `name`."""
     try:
-        return build(state)
+        return build(*parts)
     except (*PASSES_ON, pickle.UnpicklingError):
         raise
     except Exception as error:

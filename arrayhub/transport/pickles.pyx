@@ -25,14 +25,12 @@ import weakref
 import numpy as np
 
 cimport numpy as cnp
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
 from arrayhub._core.descriptor cimport (
     ALIGNED,
-    BOUNDARY,
     C_CONTIGUOUS,
     CONSTRUCTED,
     COPIED,
@@ -43,11 +41,10 @@ from arrayhub._core.descriptor cimport (
     WRITEABLE,
     Descriptor,
     MemoryBlock,
-    allocate,
-    array_for_copy,
     block_of,
     extent,
     get_dtype,
+    integer,
     kDLCPU,
     labels_of,
     new_array,
@@ -63,7 +60,7 @@ from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.transfer.host_copies cimport footprint
 
 from arrayhub import transfer
-from arrayhub._core.errors import PASSES_ON, TOO_LARGE, show
+from arrayhub._core.errors import TOO_LARGE, show
 from arrayhub._core.descriptor import label
 from arrayhub.array.usm_array import USMArray
 from arrayhub.transfer.host_copies import gather, with_padding
@@ -215,8 +212,7 @@ cdef object data_of(Descriptor a, const Footprint* span, int protocol, int acces
         return kept_view(a, span) if lasting and span.nbytes >= KEPT else new_flat_view(a, span)
     if protocol >= 5:
         return _PickleBuffer(new_flat_view(a, span))
-    data = PyBytes_FromStringAndSize(a.data_ + span.low if span.nbytes else NULL, span.nbytes)
-    return (data,) if access == IS_READWRITE else data
+    return (bytearray if access == IS_READWRITE else bytes)(new_flat_view(a, span))     # as pickle does in protocol 5
 
 
 # Flat views of large arrays, keyed by id(array). joblib recognizes a view by identity, and would otherwise write a file for
@@ -251,13 +247,17 @@ def _unpickle(state, data, inode=None):
 
     Raise UnpicklingError if the format is unknown, the parts are inconsistent, or the requested device is missing.
     """
+    return codec.restore_state("USMArray", _restore, state, data, inode)
+
+
+def _restore(state, data, inode):
     check_state(state)
     if inode is not None:
         shared_memory.check_inode(data, inode)
     cdef Descriptor memory = memory_of(data)
     cdef Descriptor a = place_inside(state, memory)
     # Named memory is shared with the sender, so it is not copied for alignment.
-    if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
+    if not a.flags_ & ALIGNED and type(data) is not tuple and (<size_t> memory.data_) % a.alignment_ != 0:
         a = place_inside(state, aligned_copy(memory))
     place = (<tuple> state)[7]
     return a if place is None else device_placement.restore(a, place)
@@ -279,6 +279,10 @@ def in_place(state, Descriptor memory):
     Raise UnpicklingError if the parts of the state are inconsistent, or if the elements exceed `memory`.
     """
     check_state(state)
+    return codec.restore_state("USMArray", _place_inside, state, memory)
+
+
+def _place_inside(state, memory):
     return place_inside(state, memory)
 
 
@@ -292,102 +296,63 @@ cdef int check_state(object state) except -1:
 
 
 cdef Descriptor place_inside(tuple state, Descriptor memory):
-    """Validate a state without its device, and return the array that it describes in `memory`."""
+    """Return the array that a state describes in `memory`, without regard to the device of the state."""
     _, shape, strides, offset, element, access, labels, _ = state
     cdef Descriptor a = describe_layout(shape, strides, element)
-    cdef Py_ssize_t start = index_of(offset, "offset")
+    cdef Py_ssize_t low = 0, high = 0, nbytes = size_of(memory) * memory.itemsize_, start = integer(offset, "offset")
+    cdef bint inside = 0 <= start <= nbytes
     if type(access) is not int or not IS_IMMUTABLE <= access & ~IS_EXACT <= IS_READWRITE:
         raise state_error("access", access, "0, 1 or 2, or one of these plus 4")
-    check_inside(a, start, memory)
+    if inside:
+        a.data_ = (memory.data_ if memory.data_ != NULL else _NOTHING) + start
+        seal(a)
+        extent(a, &low, &high)
+    if not inside or start + low < 0 or high > nbytes - start:
+        raise ValueError(f"shape {show(shape)}, strides and offset {start} exceed {nbytes} bytes")
     a.device_ = memory.device_
     a.block_ = block_of(memory)
     a.base_ = memory.base_
-    a.data_ = (memory.data_ if memory.data_ != NULL else _NOTHING) + start
     a.stream_ = memory.stream_
     a.producer_ = memory.producer_
-    seal(a)
     set_access(a, access, memory)
     if labels is not None:
-        set_labels_of(a, labels)
+        dims, origin, halo = labels
+        label(a, dims=dims, origin=origin, halo=halo)
     return a
 
 
 cdef Descriptor memory_of(object data):
     """Return the bytes of a pickle as a C-contiguous array, usually one-dimensional."""
     cdef Descriptor memory
-    if type(data) is tuple and len(<tuple> data) == 1 and type((<tuple> data)[0]) is bytes:
-        memory = aligned_copy(buffer_adapter.parse_bytes((<tuple> data)[0], None))
-        memory.flags_ ^= IMMUTABLE | WRITEABLE
-        return memory
-    if type(data) is bytes:
-        return buffer_adapter.parse_bytes(data, None)
     if type(data) is tuple:
         memory = numpy_library.parse(shared_memory.map_file(data), None)
+    elif not isinstance(data, np.ndarray):
+        memory = buffer_adapter.parse(data, None)
+    elif data.dtype.num in (cnp.NPY_OBJECT, cnp.NPY_VOID):      # NumPy restores the fields of a dtype without validation
+        memory = None
     else:
-        memory = memory_in(data)
-    if not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
-        raise state_error("data", data, "contiguous bytes")
+        memory = numpy_library.parse(data, None)
+    if memory is None or not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
+        raise state_error("data", data, "an object with a buffer of contiguous bytes")
     return memory
 
 
-cdef bint is_name(object data) noexcept:
-    return type(data) is tuple and len(<tuple> data) != 1
-
-
-cdef Descriptor memory_in(object data):
-    """Import the object that contains the bytes.
-
-    Reject object and structured dtypes, because NumPy restores the fields of a dtype without validation.
-    """
-    cdef Descriptor memory = None
-    try:
-        if not isinstance(data, np.ndarray):
-            memory = buffer_adapter.parse(data, None)
-        elif data.dtype.num not in (cnp.NPY_OBJECT, cnp.NPY_VOID):
-            memory = numpy_library.parse(data, None)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        raise state_error("data", data, f"an object with a buffer of bytes ({error})") from error
-    if memory is None:
-        raise state_error("data", data, "an object with a buffer of bytes")
-    return memory
-
-
-cdef Py_ssize_t index_of(object value, str what) except? -1:
-    """Return `value` if it is an int of at most 62 bits, otherwise raise UnpicklingError."""
-    if type(value) is not int or not -(1 << 62) < value < 1 << 62:
-        raise state_error(what, value, "integers of at most 62 bits")
-    return value
-
-
-cdef Descriptor describe_layout(object shape, object strides, object element):
-    """Return an array without memory, with the given shape, byte strides and element type."""
-    cdef Py_ssize_t ignored
+cdef Descriptor describe_layout(tuple shape, tuple strides, object element):
+    """Return an array with a shape, byte strides and an element type, but without memory. `seal` validates them."""
     cdef int k
-    if type(shape) is not tuple or len(<tuple> shape) > layout.MAX_NDIM:
-        raise state_error("shape", shape, f"a tuple of at most {layout.MAX_NDIM} lengths")
-    if strides is not None and (type(strides) is not tuple or len(<tuple> strides) != len(<tuple> shape)):
-        raise state_error("strides", strides, f"None, or {len(<tuple> shape)} integers")
-    cdef Descriptor a = new_array(<int> len(<tuple> shape))
+    cdef Descriptor a = new_array(<int> len(shape))
     a.protocol_ = CONSTRUCTED
     set_element(a, element)
     for k in range(a.nd_):
-        a.shape_[k] = index_of((<tuple> shape)[k], "shape")
-        if a.shape_[k] < 0:
-            raise state_error("shape", shape, "lengths of zero or more")
-    cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
-    if size < 0 or layout.checked_mul(size, max(a.itemsize_, 1), &ignored):
-        raise state_error("shape", shape, "a shape whose elements occupy fewer than 2**63 bytes")
-    if a.flags_ & PACKED:
-        if strides is not None or layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
-            raise state_error("strides", strides, "None for packed elements")
-    elif strides is None or size == 0:
-        if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise state_error("shape", shape, TOO_LARGE)
-    else:
+        a.shape_[k] = integer(shape[k], "shape")
+    if strides is not None:
+        if len(strides) != a.nd_ or a.flags_ & PACKED:
+            raise ValueError(f"strides are {show(strides)}")
         for k in range(a.nd_):
-            a.byte_strides_[k] = index_of((<tuple> strides)[k], "strides")
+            a.byte_strides_[k] = integer(strides[k], "strides")
+    elif layout.fill_strides(a.nd_, a.shape_, 1 if a.flags_ & PACKED else a.itemsize_, False,
+                             a.strides_ if a.flags_ & PACKED else a.byte_strides_):
+        raise ValueError(f"shape is {show(shape)}; accepted: {TOO_LARGE}")
     return a
 
 
@@ -410,33 +375,9 @@ cdef int set_element(Descriptor a, object element) except -1:
     return 0
 
 
-cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except -1:
-    """Raise UnpicklingError if elements are outside of the received bytes."""
-    cdef Py_ssize_t low = 0, high = 0, nbytes = size_of(memory) * memory.itemsize_
-    cdef bint overflow = False
-    if a.flags_ & PACKED:
-        overflow = layout.checked_mul(size_of(a), dtypes.bits_of(a.dl_dtype_), &high)
-        high = high // 8 + (high % 8 != 0)
-    elif size_of(a):
-        overflow = layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high)
-    if (
-        overflow or start < 0 or start > nbytes or layout.checked_add(start, low, &low) or low < 0
-        or layout.checked_add(start, high, &high) or high > nbytes
-    ):
-        raise pickle.UnpicklingError(
-            f"arrayhub: shape {show(a.shape)}, strides and offset {start} in the pickle exceed its {nbytes} bytes; the pickle"
-            " is invalid or truncated"
-        )
-    return 0
-
-
 cdef Descriptor aligned_copy(Descriptor memory):
     """Copy bytes to new memory aligned for any element type."""
-    cdef Py_ssize_t nbytes = size_of(memory) * memory.itemsize_
-    cdef Descriptor fresh = array_for_copy(memory, allocate(nbytes, BOUNDARY), "C")
-    with nogil:
-        if nbytes:
-            memcpy(fresh.data_, memory.data_, nbytes)
+    cdef Descriptor fresh = host_copy(memory, "C")
     # Same access as the received bytes, so that the result does not depend on the alignment of receive buffers.
     fresh.flags_ = fresh.flags_ & ~WRITEABLE | memory.flags_ & (WRITEABLE | IMMUTABLE)
     return fresh
@@ -452,17 +393,6 @@ cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
         a.flags_ |= IMMUTABLE
     elif access == IS_READWRITE:
         a.flags_ |= memory.flags_ & (WRITEABLE | IMMUTABLE)
-    return 0
-
-
-cdef int set_labels_of(Descriptor a, object labels) except -1:
-    if type(labels) is not tuple or len(<tuple> labels) != 3:
-        raise state_error("labels", labels, "None, or dims, origin and halo")
-    dims, origin, halo = <tuple> labels
-    try:
-        label(a, dims=dims, origin=origin, halo=halo)
-    except (TypeError, ValueError) as error:
-        raise state_error("labels", labels, f"dims, origin and halo of the array ({error})") from error
     return 0
 
 
