@@ -6,21 +6,21 @@ from arrayhub._core.descriptor cimport ALIGNED, C_CONTIGUOUS, F_CONTIGUOUS, WRIT
 
 from arrayhub._core.errors import show
 
-# One row per flag of numpy.ndarray.flags: its attribute and its keys.
-_KEYS = {
-    "c_contiguous": ("C_CONTIGUOUS", "CONTIGUOUS", "C"),
-    "f_contiguous": ("F_CONTIGUOUS", "FORTRAN", "F"),
-    "owndata": ("OWNDATA", "O"),
-    "writeable": ("WRITEABLE", "W"),
-    "aligned": ("ALIGNED", "A"),
-    "writebackifcopy": ("WRITEBACKIFCOPY", "X"),
-    "fnc": ("FNC",),
-    "forc": ("FORC",),
-    "behaved": ("BEHAVED", "B"),
-    "carray": ("CARRAY", "CA"),
-    "farray": ("FARRAY", "FA"),
+_NAMES = (
+    "c_contiguous", "contiguous", "f_contiguous", "fortran", "owndata", "writeable", "aligned", "writebackifcopy", "fnc",
+    "forc", "behaved", "carray", "farray",
+)
+# The attribute of each key.
+_ATTRIBUTES = {
+    **{name.upper(): name for name in _NAMES},
+    "C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy",
+    "B": "behaved", "CA": "carray", "FA": "farray",
 }
-_ATTRIBUTES = {key: attribute for attribute, keys in _KEYS.items() for key in keys}
+
+
+def _flag(mask, value=None):
+    """Return a property that is true if NumPy's bits in `mask` have a value, by default all of them 1."""
+    return property(lambda flags: flags.num & mask == (mask if value is None else value))
 
 
 @cython.final
@@ -62,68 +62,35 @@ cdef class Flags:
         return self.array
 
     @property
-    def c_contiguous(self):
-        return bool(self.owner().flags_ & C_CONTIGUOUS)
+    def num(self):
+        cdef int flags = self.owner().flags_
+        return flags & (C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED) | (0x400 if flags & WRITEABLE else 0)
+
+    c_contiguous = contiguous = _flag(0x1)
+    f_contiguous = fortran = _flag(0x2)
+    fnc = _flag(0x3, 0x2)
+    owndata = _flag(0x4)
+    aligned = _flag(0x100)
+    behaved = _flag(0x500)
+    carray = _flag(0x501)
+    farray = _flag(0x503, 0x502)
+    writebackifcopy = _flag(0x2000)
 
     @property
-    def f_contiguous(self):
-        return bool(self.owner().flags_ & F_CONTIGUOUS)
-
-    @property
-    def aligned(self):
-        return bool(self.owner().flags_ & ALIGNED)
+    def forc(self):
+        return self.num & 0x3 != 0
 
     @property
     def writeable(self):
-        return bool(self.owner().flags_ & WRITEABLE)
+        return self.num & 0x400 != 0
 
     @writeable.setter
     def writeable(self, value):
         cdef Descriptor array = self.owner()
         if not value:
             array.flags_ &= ~WRITEABLE
-        elif not array.flags_ & WRITEABLE:
+        elif not self.writeable:
             raise ValueError("flags.writeable: a read-only array cannot be made writeable; use x.copy()")
-
-    @property
-    def owndata(self):
-        return False
-
-    @property
-    def writebackifcopy(self):
-        return False
-
-    @property
-    def contiguous(self):
-        return self.c_contiguous
-
-    @property
-    def fnc(self):
-        return self.f_contiguous and not self.c_contiguous
-
-    @property
-    def fortran(self):
-        return self.f_contiguous
-
-    @property
-    def forc(self):
-        return self.f_contiguous or self.c_contiguous
-
-    @property
-    def behaved(self):
-        return self.aligned and self.writeable
-
-    @property
-    def carray(self):
-        return self.behaved and self.c_contiguous
-
-    @property
-    def farray(self):
-        return self.behaved and self.fnc
-
-    @property
-    def num(self):
-        return self.c_contiguous | self.f_contiguous << 1 | self.aligned << 8 | self.writeable << 10
 
     def __getitem__(self, key):
         return getattr(self, attribute_of(key))
