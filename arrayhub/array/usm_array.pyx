@@ -17,7 +17,6 @@ from cpython.object cimport Py_EQ, Py_NE, PyObject, PyTypeObject, descrgetfunc
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-from arrayhub._core.cpython.atomics cimport seen, set_once
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     COPIED,
@@ -61,6 +60,7 @@ from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PACKED_ELEMENTS, dimensions, reason_of, show, unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.strides import Strides
+from arrayhub.array import assignment
 from arrayhub.transfer.host_copies import footprint_bytes, gather, row_boundary
 
 include "construction.pxi"
@@ -926,7 +926,7 @@ cdef class USMArray(Descriptor):
         BufferError
             No copy engine supports the device of the memory.
         """
-        assign(self, key, value)
+        assignment.assign(self, key, value)
 
     def __delitem__(self, key):
         raise TypeError("del x[...]: elements of an array cannot be deleted; use a slice instead")
@@ -1258,20 +1258,6 @@ cdef type _Strides = Strides
 
 cdef object step_tuple(int nd, Py_ssize_t* values):
     return fill_tuple(new_strides(_Strides, nd), nd, values)
-
-
-cdef PyObject* _assign = NULL
-
-
-cdef int assign(object array, object key, object value) except -1:
-    """Implement ``array[key] = value``. Import the module on first use, to keep ``import arrayhub`` fast."""
-    cdef PyObject* function = seen(&_assign)
-    if function == NULL:
-        from arrayhub.array import assignment
-
-        function = set_once(&_assign, NULL, assignment.assign)
-    (<object> function)(array, key, value)
-    return 0
 
 
 cdef object sequence(tuple arguments):
