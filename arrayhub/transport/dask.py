@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 from arrayhub._core.descriptor import BOUNDARY
-from arrayhub._core.errors import needed, show
+from arrayhub._core.errors import needed
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
-from arrayhub.transport.codec import check_version
+from arrayhub.transport.codec import check_version, restore_state
 
 _FORM = 1  # version of the frames, in the header; a reader rejects any other version
 
@@ -88,29 +87,16 @@ def deserialize(header: dict[str, Any], frames: list[Any]) -> Any:
 
     Raise UnpicklingError if the frames are invalid, or have an unknown version.
     """
+    check_version("dask's header", header.get("form"), _FORM)
+    return restore_state("message of dask", _restore_frames, header, frames)
+
+
+def _restore_frames(header: dict[str, Any], frames: list[Any]) -> Any:
     from distributed.protocol.serialize import pickle_loads
 
-    _check_frames(header, frames)
-    return pickle_loads(header, [frames[0], *_align_frames(frames[1:])])
-
-
-def _check_frames(header: dict[str, Any], frames: list[Any]) -> None:
-    check_version("dask's header", header.get("form") if isinstance(header, dict) else None, _FORM)
-    writeable = header.get("writeable")
-    if not isinstance(writeable, (tuple, list)) or len(frames) != 1 + 2 * len(writeable):
-        raise pickle.UnpicklingError(
-            f"arrayhub: dask's header has writeable {show(writeable)} for {len(frames)} frames; accepted: one flag and"
-            " two frames for each buffer, after the frame of the pickle"
-        )
-
-
-def _align_frames(frames: list[Any]) -> Iterator[memoryview]:
-    try:
-        views = [memoryview(frame).cast("B") for frame in frames]
-    except TypeError as error:
-        raise pickle.UnpicklingError(f"arrayhub: dask's frames are not bytes: {error}") from error
-    for space, elements in zip(views[::2], views[1::2], strict=True):
-        yield _move_to_boundary(space, elements)
+    views = [memoryview(frame).cast("B") for frame in frames[1:]]
+    moved = [_move_to_boundary(*pair) for pair in zip(views[::2], views[1::2], strict=True)]
+    return pickle_loads(header, [frames[0], *moved])
 
 
 def _move_to_boundary(space: memoryview, elements: memoryview) -> memoryview:
@@ -120,8 +106,8 @@ def _move_to_boundary(space: memoryview, elements: memoryview) -> memoryview:
     """
     if not elements.nbytes or space.nbytes != len(_SPACE) or space.obj is not elements.obj:
         return elements
-    start = _address_of(elements)
-    if _address_of(space) + len(_SPACE) != start:
+    start = asarray(elements).ptr
+    if asarray(space).ptr + len(_SPACE) != start:
         return elements
     if space[0] >= len(_SPACE):
         raise pickle.UnpicklingError(
@@ -132,10 +118,6 @@ def _move_to_boundary(space: memoryview, elements: memoryview) -> memoryview:
         ctypes.memmove(start - start % len(_SPACE), start, elements.nbytes)
         space[0] = start % len(_SPACE)  # record the move, because dask may deserialize a message twice
     buffer = memoryview(space.obj).cast("B")
-    first = start - space[0] - _address_of(buffer)
+    first = start - space[0] - asarray(buffer).ptr
     moved = buffer[first : first + elements.nbytes]
     return moved.toreadonly() if elements.readonly else moved
-
-
-def _address_of(view: memoryview) -> int:
-    return asarray(view).ptr

@@ -404,13 +404,13 @@ def test_frames_that_do_not_match_their_header_are_rejected():
     arrayhub.transport.register_dask()
     header, frames = serialize(tasks.make(10))
     for wrong in (frames[:1], frames[:2], [*frames, b""], []):
-        with pytest.raises(pickle.UnpicklingError, match="two frames"):
+        with pytest.raises(pickle.UnpicklingError, match="message of dask|buffers"):
             deserialize(header, wrong)
     whole = memoryview(bytes([*frames[0], 200, *range(63), *frames[2]]))
     ends = [0, len(frames[0]), len(frames[0]) + 64, len(whole)]
     with pytest.raises(pickle.UnpicklingError, match="moved by 200 bytes"):
         deserialize(header, [whole[i:j] for i, j in itertools.pairwise(ends)])
-    with pytest.raises(pickle.UnpicklingError, match="not bytes"):
+    with pytest.raises(pickle.UnpicklingError, match="message of dask"):
         deserialize(header, [frames[0], "space", "elements"])
 
 
