@@ -30,7 +30,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -196,6 +196,7 @@ _DTYPES: dict[str, Callable[..., Any]] = {
 
 _PLAIN_ZONE = re.compile(r"[\w+\-/:]+", re.ASCII)
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_QUOTED = r"""\"(?:[^"\\]|\\.)*"|'[^']*'"""
 
 
 def spell_name(name: str) -> str:
@@ -400,17 +401,52 @@ def parse_pattern(text: str) -> Pattern:
     return parser.end_with(parser.read_pattern())
 
 
-_TOKEN = re.compile(r"""[A-Za-z0-9_]+|"(?:[^"\\]|\\.)*"|'[^']*'|\.\.\.|[*{}\[\]:,?=]|\Z""")
+_TOKEN = re.compile(rf"[A-Za-z0-9_]+|{_QUOTED}|\.\.\.|[*{{}}\[\]:,?=]|\Z")
 _SPACES = re.compile(r"\s*")
-_FIELD = "a field (name: type) with an identifier or a JSON string as name, or '}' to end the record"
 _ELEMENT = "an element type such as int32, complex[float64], string, fixed_bytes[3,1] or {x: int32}"
 _TYPE = f"a dimension ('3 *', 'strided *', 'var *') or {_ELEMENT}"
 _NUMBER = "a number such as float32 or complex[float64], or a set such as {float32, float64}"
-_LENGTH = "a length, a name for a length, 'strided', or a leading '...', as in 'n * 3 * float32' or '... * float32'"
-
+_LENGTHS = "a length, a name for a length, 'strided', or a leading '...', as in 'n * 3 * float32' or '... * float32'"
 _MOST = f"at most {MAX_PATTERN} types and {MAX_PATTERN} dimensions"
 
 _T = TypeVar("_T")
+
+
+class _Argument(NamedTuple):
+    """A part of a datashape that is not a type: a length, a name, or an argument such as a unit."""
+
+    pattern: re.Pattern[str]
+    accepted: str  # description for errors
+    convert: Callable[[str], Any]  # raises TypeError or ValueError for text that is not accepted
+
+
+def _argument(pattern: str, accepted: str, convert: Callable[[str], Any] = str) -> _Argument:
+    return _Argument(re.compile(rf"(?:{pattern})(?!\w)", re.ASCII), accepted, convert)
+
+
+def _choice(what: str, *choices: str) -> _Argument:
+    return _argument("|".join(choices), f"{what}: {', '.join(choices)}")
+
+
+def _read_length(text: str) -> int:
+    length = int(text)
+    if length > MAX_LENGTH:
+        raise ValueError(text)
+    return length
+
+
+def _read_name(text: str) -> str:
+    """Return an identifier, or the content of any string in quotes."""
+    if text[0] == "'":
+        return text[1:-1]
+    return str(json.loads(text, strict=False)) if text[0] == '"' else text
+
+
+_LENGTH = _argument(r"\d+", "a length or a size, 0 to 2**63 - 1", _read_length)
+_NAME = f"{_PLAIN_NAME.pattern}|{_QUOTED}"
+_FIELD = _argument(
+    _NAME, "a field (name: type) with an identifier or a JSON string as name, or '}' to end the record", _read_name
+)
 
 
 class _Parser:
@@ -442,14 +478,6 @@ class _Parser:
         self.advance(self.position + len(token))
         return token
 
-    def take_match(self, pattern: re.Pattern[str]) -> str | None:
-        """Advance past a match of `pattern`, which is not necessarily a token. Return None if it does not match."""
-        found = pattern.match(self.text, self.position)
-        if found is None:
-            return None
-        self.advance(found.end())
-        return found[0]
-
     def expect(self, token: str) -> None:
         if self.token != token:
             self.fail(repr(token))
@@ -471,13 +499,24 @@ class _Parser:
         if self.depth > MAX_NESTING:
             self.fail(f"at most {MAX_NESTING} nested types and dimensions")
 
+    def read_argument(self, argument: _Argument) -> Any:
+        found = argument.pattern.match(self.text, self.position)
+        try:
+            value = None if found is None else argument.convert(found[0])
+        except (TypeError, ValueError):
+            found = None
+        if found is None:
+            self.fail(argument.accepted)
+        self.advance(found.end())
+        return value
+
     # --------------------------------------------------------------------------------------------------- types
 
     def read_type(self) -> Type:
         """Parse dimensions and an element type."""
         lengths: list[int | str] = []
         while self.token.isdecimal() or self.token in (STRIDED, VAR):
-            lengths.append(self.read_integer("a length") if self.token.isdecimal() else self.take())
+            lengths.append(self.read_argument(_LENGTH) if self.token.isdecimal() else self.take())
             self.check_depth()
             self.expect("*")
         result = _add_dimensions(lengths, self.read_element(_ELEMENT if lengths else _TYPE))
@@ -493,7 +532,7 @@ class _Parser:
             result = self.read_record()
         elif name == "?":
             self.take()
-            result = make_option(self.read_required(self.read_element))
+            result = make_option(self.read_accepted(self.read_element, *_NO_OPTION))
         elif name in _NUMBERS:
             result = _NUMBERS[self.take()]
         elif name in _ARGUMENTS:
@@ -505,19 +544,27 @@ class _Parser:
         self.depth -= 1
         return result
 
+    def read_accepted(self, read: Callable[[], Type], is_accepted: Callable[[Type], bool], accepted: str) -> Type:
+        """Parse a type that fulfills a condition."""
+        position = self.position
+        result = read()
+        if not is_accepted(result):
+            self.fail(accepted, position)
+        return result
+
     def read_arguments(self, name: str) -> tuple[Any, ...]:
         """Parse the arguments of an element type in brackets."""
-        readers = _ARGUMENTS[name]
-        if not readers or (name in _WITHOUT_ARGUMENTS and self.token != "["):
+        accepted = _ARGUMENTS[name]
+        if not accepted or (name in _WITHOUT_ARGUMENTS and self.token != "["):
             return ()
         self.expect("[")
         if name == "union":
             return tuple(self.read_items("]", self.read_type))
         arguments = []
-        for number, read in enumerate(readers):
+        for number, argument in enumerate(accepted):
             if number:
                 self.expect(",")
-            arguments.append(read(self))
+            arguments.append(self.read_argument(argument) if isinstance(argument, _Argument) else argument(self))
         self.expect("]")
         return tuple(arguments)
 
@@ -536,7 +583,7 @@ class _Parser:
 
         def read_field() -> tuple[str, Type]:
             position = self.position
-            name = self.read_name(_FIELD)
+            name = self.read_argument(_FIELD)
             if name in names:
                 self.fail(f"a name other than {show(name)}, which the record already has", position)
             names.add(name)
@@ -545,88 +592,10 @@ class _Parser:
 
         return Record(tuple(self.read_items("}", read_field)))
 
-    # ----------------------------------------------------------------------------------------------- arguments
-
-    def read_integer(self, what: str) -> int:
-        """Parse a length or a size."""
-        if not self.token.isdecimal() or len(self.token) > 19 or int(self.token) > MAX_LENGTH:
-            self.fail(f"{what}, 0 to 2**63 - 1")
-        return int(self.take())
-
-    def read_choice(self, what: str, choices: Iterable[str]) -> str:
-        if self.token not in choices:
-            self.fail(f"{what}: {', '.join(choices)}")
-        return self.take()
-
-    def read_name(self, accepted: str) -> str:
-        """Parse an identifier, or any string in quotes."""
-        if _PLAIN_NAME.fullmatch(self.token):
-            return self.take()
-        if self.token[:1] == "'":
-            return self.take()[1:-1]
-        try:
-            name = json.loads(self.token, strict=False)
-        except ValueError:
-            name = None
-        if not isinstance(name, str):
-            self.fail(accepted)
-        self.take()
-        return name
-
-    def read_required(self, read: Callable[[], Type]) -> Type:
-        """Parse a type other than an option."""
-        position = self.position
-        inner = read()
-        if is_option(inner):
-            self.fail("a single '?' or option", position)
-        return inner
-
-    def read_swappable(self, accepted: str, kinds: tuple[str, ...] = ()) -> Type:
-        """Parse an element type whose bytes can be swapped, or one of other `kinds`."""
-        position = self.position
-        inner = self.read_element()
-        name = inner.name if isinstance(inner, Element) else "record"
-        if name not in (*_NUMBERS, "complex", "string", "datetime64", "timedelta64", *kinds):
-            self.fail(accepted, position)
-        return inner
-
-    def read_part(self) -> Type:
-        return _COMPLEX_PARTS[self.read_choice("the type of the real and imaginary parts", _COMPLEX_PARTS)]
-
     def read_categories(self) -> Type:
         self.expect("type")
         self.expect("=")
         return self.read_type()
-
-    def read_alignment(self) -> int:
-        position = self.position
-        alignment = self.read_integer("an alignment in bytes")
-        if alignment.bit_count() != 1:
-            self.fail("an alignment in bytes that is a power of two", position)
-        return alignment
-
-    def read_numpy_unit(self) -> str:
-        found = _UNIT.fullmatch(self.token)
-        if found is None or int(found[1] or 1) >= 2**31:
-            self.fail("a NumPy unit, such as ns, or a multiple of a unit, such as 10ms")
-        return self.take()
-
-    def read_timestamp_unit(self) -> str:
-        unit = self.read_choice("a unit", ("s", "ms", "us", "ns"))
-        if self.token != ",":
-            self.fail("',' and a time zone; datetime64 is the type of timestamps without a time zone")
-        return unit
-
-    def read_zone(self) -> str:
-        """Parse a time zone. A zone that does not match `_PLAIN_ZONE` must be quoted."""
-        plain = self.take_match(_PLAIN_ZONE)
-        return spell_zone(self.read_name("a time zone such as Europe/Berlin")) if plain is None else plain
-
-    def read_scale(self) -> int:
-        scale = self.take_match(_SCALE)
-        if scale is None:
-            self.fail("a scale (an integer)")
-        return int(scale)
 
     # ------------------------------------------------------------------------------------- type strings of Request
 
@@ -646,75 +615,86 @@ class _Parser:
             self.take()
             elements = self.read_items("}", self.read_number) or self.fail(_NUMBER, self.position - 1)
         else:
-            elements = [self.read_number(f"{_LENGTH}, or {_NUMBER}")]
+            elements = [self.read_number(f"{_LENGTHS}, or {_NUMBER}")]
         if len(elements) > MAX_PATTERN:
             self.fail(_MOST)
         return Pattern(tuple(lengths), leading, tuple(elements))
 
     def read_length(self) -> int | str | None:
         if self.token == VAR:
-            self.fail(f"{_LENGTH}. Rows that differ in length are for arrayhub.asnested(x)")
+            self.fail(f"{_LENGTHS}. Rows that differ in length are for arrayhub.asnested(x)")
         if self.token == STRIDED:
             self.take()
             return None
         if _PLAIN_NAME.fullmatch(self.token):
             return self.take()
-        return self.read_integer(_LENGTH)
+        length: int = self.read_argument(_LENGTH._replace(accepted=_LENGTHS))
+        return length
 
     def read_number(self, accepted: str = _NUMBER) -> Element:
         if self.token in _COMPLEX:
             return _COMPLEX[self.take()]
-        position = self.position
-        element = self.read_element(accepted)
-        if not isinstance(element, Element) or element not in TYPENUMS:
-            self.fail(accepted, position)
-        return element
+        number: Any = self.read_accepted(partial(self.read_element, accepted), TYPENUMS.__contains__, accepted)
+        return cast(Element, number)
 
 
-_UNIT = re.compile(r"([2-9]|[1-9]\d{1,9})?(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)", re.ASCII)
-_SCALE = re.compile(r"-?\d{1,9}", re.ASCII)
 _STAR_NEXT = re.compile(r"\w+\s*\*", re.ASCII)
-_SWAPPABLE = "a number, string, datetime64 or timedelta64"
-_read_digits = partial(_Parser.read_integer, what="a number of digits")
+_NO_OPTION = (lambda inner: not is_option(inner), "a single '?' or option")
+_SWAPPABLE = (*_NUMBERS, "complex", "string", "datetime64", "timedelta64")
+_SWAPPABLE_TEXT = "a number, string, datetime64 or timedelta64"
+_SCALE = _argument(r"-?\d{1,9}", "a scale (an integer)", int)
+_ALIGNMENT = _argument(
+    "|".join(str(2**power) for power in range(63)), "an alignment in bytes that is a power of two", int
+)
+_UNIT = _argument(
+    r"([1-9]\d*)?[A-Za-z]{1,2}",
+    "a NumPy unit, such as ns, or a multiple of a unit, such as 10ms",
+    lambda text: _type_of_time(np.dtype(f"M8[{text}]")).arguments[0],
+)
+_TIMESTAMP_UNIT = _argument(
+    r"(s|ms|us|ns)(?=\s*,)",
+    "a unit: s, ms, us, ns, and a time zone; datetime64 is the type of timestamps without a time zone",
+)
+_ZONE = _argument(
+    f"{_PLAIN_ZONE.pattern}|{_QUOTED}",
+    "a time zone such as Europe/Berlin",
+    lambda text: spell_zone(_read_name(text)),
+)
+_EXTENSION = _argument(
+    _NAME,
+    "the name of an extension type, quoted as in JSON unless it is an identifier",
+    lambda text: spell_name(_read_name(text)),
+)
 
-# For each element type other than a number: functions that parse its arguments.
-_ARGUMENTS: dict[str, tuple[Callable[[_Parser], Any], ...]] = {
+
+def _one_of(names: Iterable[str], accepted: str) -> Callable[[_Parser], Type]:
+    """Return a function that parses an element type with one of `names`, or a record if they contain ``"record"``."""
+
+    def is_accepted(element: Type) -> bool:
+        return (element.name if isinstance(element, Element) else "record") in names
+
+    return lambda parser: parser.read_accepted(parser.read_element, is_accepted, accepted)
+
+
+# For each element type other than a number: its arguments, or functions that parse them if they are types.
+_ARGUMENTS: dict[str, tuple[_Argument | Callable[[_Parser], Type], ...]] = {
     **dict.fromkeys(("bytes", "date32", "date64", "null"), ()),
-    **dict.fromkeys(("datetime64", "timedelta64"), (_Parser.read_numpy_unit,)),
-    **dict.fromkeys(("decimal32", "decimal64", "decimal128", "decimal256"), (_read_digits, _Parser.read_scale)),
-    "string": (
-        partial(_Parser.read_integer, what="a length in code units of the encoding"),
-        partial(_Parser.read_choice, what="an encoding", choices=("'ascii'", "'utf8'", "'utf16'", "'utf32'")),
-    ),
-    "complex": (_Parser.read_part,),
-    "unaligned": (
-        partial(
-            _Parser.read_swappable,
-            accepted=f"{_SWAPPABLE}, a record or byteswap[T]",
-            kinds=("record", "byteswap"),
-        ),
-    ),
-    "byteswap": (
-        partial(
-            _Parser.read_swappable,
-            accepted=f"{_SWAPPABLE}. Write unaligned[byteswap[T]] if T is also unaligned",
-        ),
-    ),
+    **dict.fromkeys(("datetime64", "timedelta64"), (_UNIT,)),
+    **dict.fromkeys(("decimal32", "decimal64", "decimal128", "decimal256"), (_LENGTH, _SCALE)),
+    "string": (_LENGTH, _choice("an encoding", "'ascii'", "'utf8'", "'utf16'", "'utf32'")),
+    "complex": (_choice("the type of the parts", *_COMPLEX_PARTS)._replace(convert=_COMPLEX_PARTS.__getitem__),),
+    "unaligned": (_one_of((*_SWAPPABLE, "record", "byteswap"), f"{_SWAPPABLE_TEXT}, a record or byteswap[T]"),),
+    "byteswap": (_one_of(_SWAPPABLE, f"{_SWAPPABLE_TEXT}. Write unaligned[byteswap[T]] if T is also unaligned"),),
     "categorical": (_Parser.read_categories,),
-    "extension": (
-        lambda parser: spell_name(
-            parser.read_name("the name of an extension type, quoted as in JSON unless it is an identifier")
-        ),
-        _Parser.read_type,
-    ),
-    "fixed_bytes": (partial(_Parser.read_integer, what="a size in bytes"), _Parser.read_alignment),
-    "void": (partial(_Parser.read_integer, what="a size in bytes"),),
-    "time32": (partial(_Parser.read_choice, what="a unit", choices=("s", "ms")),),
-    "time64": (partial(_Parser.read_choice, what="a unit", choices=("us", "ns")),),
-    "interval": (partial(_Parser.read_choice, what="a unit", choices=("M", "D", "MDn")),),
-    "timestamp": (_Parser.read_timestamp_unit, _Parser.read_zone),
+    "extension": (_EXTENSION, _Parser.read_type),
+    "fixed_bytes": (_LENGTH, _ALIGNMENT),
+    "void": (_LENGTH,),
+    "time32": (_choice("a unit", "s", "ms"),),
+    "time64": (_choice("a unit", "us", "ns"),),
+    "interval": (_choice("a unit", "M", "D", "MDn"),),
+    "timestamp": (_TIMESTAMP_UNIT, _ZONE),
     "run_end": (_Parser.read_type,),
     "union": (_Parser.read_type,),  # and any number of further types
-    "option": (lambda parser: parser.read_required(parser.read_type),),
+    "option": (lambda parser: parser.read_accepted(parser.read_type, *_NO_OPTION),),
 }
 _WITHOUT_ARGUMENTS = ("string", "datetime64", "timedelta64")  # may have no brackets
