@@ -6,14 +6,19 @@ gray reaches the contrast of 4.5:1 (WCAG 2) both on white and on the usual dark 
 without ``light-dark`` show a medium gray. Sizes are in pixels.
 """
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Iterator
 from html import escape
+from typing import TYPE_CHECKING
 
-from arrayhub.inspection.pictures.scene import Geometry, Place, Scene, index_text, make_scenes
+from arrayhub.inspection.pictures.scene import Place, Scene, index_text, make_scene
+
+if TYPE_CHECKING:
+    from arrayhub.inspection.pictures.picture import Picture
 
 _LINE = 100  # maximum characters per line of text
-_FEW = 16  # maximum number of elements of an abbreviated array in text
 _LONGEST_TEXT = 60  # maximum characters of a dtype
 
 MOST_BYTES = 20_000  # maximum size of an SVG
@@ -40,21 +45,21 @@ _TWO_COLORS, _GRAY = ";color:light-dark(#57606a,#9da7b3)", "#767d88"
 _SCHEMES = "<style>svg:root{color-scheme:light dark}</style>"
 
 
-def _describe(geometry: Geometry) -> Iterator[tuple[str, str]]:
+def _describe(picture: Picture) -> Iterator[tuple[str, str]]:
     """Yield the name and the value of each fact in the heading."""
-    if geometry.dtype is not None:
-        yield "dtype", _shorten_text(geometry.dtype, _LONGEST_TEXT)
-    yield "nd", str(geometry.ndim)
-    yield "shape", _tuple_text(geometry.shape)
-    if geometry.strides is not None:
-        yield "strides", _tuple_text(geometry.strides)
-    if geometry.byte_strides is not None:
-        yield "byte strides", _tuple_text(geometry.byte_strides)
-    yield "data", f"points to &{_buffer_name(geometry)}[{geometry.offset}]"
-    if geometry.memory is not None:
-        yield "memory", f"{geometry.memory}, {geometry.access}"
-    if geometry.labels is not None:
-        yield "labels", geometry.labels
+    if picture.dtype is not None:
+        yield "dtype", _shorten_text(picture.dtype, _LONGEST_TEXT)
+    yield "nd", str(picture.ndim)
+    yield "shape", _tuple_text(picture.shape)
+    if picture.strides is not None:
+        yield "strides", _tuple_text(picture.strides)
+    if picture.byte_strides is not None:
+        yield "byte strides", _tuple_text(picture.byte_strides)
+    yield "data", f"points to &{_buffer_name(picture)}[{picture.offset}]"
+    if picture.memory is not None:
+        yield "memory", f"{picture.memory}, {picture.access}"
+    if picture.labels is not None:
+        yield "labels", picture.labels
 
 
 def _tuple_text(values: tuple[int, ...]) -> str:
@@ -62,8 +67,8 @@ def _tuple_text(values: tuple[int, ...]) -> str:
     return f"({index_text(values, ', ')}{',' * (len(values) == 1)})"
 
 
-def _buffer_name(geometry: Geometry) -> str:
-    return "buf_flat" if geometry.unit == "element" else "buf_bytes"
+def _buffer_name(picture: Picture) -> str:
+    return "buf_flat" if picture.unit == "element" else "buf_bytes"
 
 
 def _shorten_text(text: str, most: int) -> str:
@@ -74,24 +79,21 @@ def _shorten_text(text: str, most: int) -> str:
 # ------------------------------------------------------------------------------------------------------------- text
 
 
-def draw_text(geometry: Geometry) -> str:
+def draw_text(picture: Picture) -> str:
     """Return the drawing for ``Picture.text``."""
-    scene = next(make_scenes(geometry))
-    if any(place.is_omitted for place in scene):  # a large array
-        scene = next(make_scenes(geometry, _FEW))
-    heading = map(": ".join, _describe(geometry))
-    return "\n".join([*heading, *_buffer_lines(geometry, scene), *geometry.notes()])
+    heading = map(": ".join, _describe(picture))
+    return "\n".join([*heading, *_buffer_lines(picture, make_scene(picture)), *picture.notes()])
 
 
-def _buffer_lines(geometry: Geometry, scene: Scene) -> Iterator[str]:
+def _buffer_lines(picture: Picture, scene: Scene) -> Iterator[str]:
     """Yield lines with the elements of the buffer, and below them lines with their positions."""
-    opening = f"{_buffer_name(geometry)} = {{ "
+    opening = f"{_buffer_name(picture)} = {{ "
     if not scene:
         yield f"{opening}}}"
         return
-    formula = _formula(geometry) if geometry.offset == 0 and geometry.count and geometry.ndim else None
+    formula = _formula(picture) if picture.offset == 0 and picture.count and picture.ndim else None
     addr = "" if formula else "addr:"
-    rows = list(_rows([(_element_text(place), _address(place, geometry)) for place in scene]))
+    rows = list(_rows([(_element_text(place), _address(place, picture)) for place in scene]))
     for number, row in enumerate(rows):
         first, last = number == 0, number == len(rows) - 1
         labels, addresses = (" ".join(line) for line in zip(*row, strict=True))
@@ -121,25 +123,25 @@ def _rows(cells: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
 
 
 def _element_text(place: Place) -> str:
-    if place.element is None:
+    if place.at is None:
         return place.label
     shared = f" x{place.sharing}" if place.sharing > 1 else ""
     return f"{'!' * place.is_outside}a[{place.label}]{shared}"
 
 
-def _address(place: Place, geometry: Geometry) -> str:
-    if place.element is None:
+def _address(place: Place, picture: Picture) -> str:
+    if place.at is None:
         return ""
-    distance = place.start - geometry.offset
-    if geometry.offset == 0:
+    distance = place.start - picture.offset
+    if picture.offset == 0:
         return str(distance)
     return f"offset{distance:+d}" if distance else "offset"
 
 
-def _formula(geometry: Geometry) -> str:
+def _formula(picture: Picture) -> str:
     """Return the formula for the position of an element: the sum of strides times indices."""
-    name = "strides" if geometry.unit == "element" else "byte_strides"
-    terms = [f"{name}[{k}]*i[{k}]" for k in range(geometry.ndim)]
+    name = "strides" if picture.unit == "element" else "byte_strides"
+    terms = [f"{name}[{k}]*i[{k}]" for k in range(picture.ndim)]
     if len(terms) > 3:
         terms[1:-1] = ["..."]
     return " + ".join(terms) + ":"
@@ -148,34 +150,33 @@ def _formula(geometry: Geometry) -> str:
 # -------------------------------------------------------------------------------------------------------------- SVG
 
 
-def draw_svg(geometry: Geometry, width: int = _WIDTH, in_page: bool = False) -> str:
-    """Return the largest SVG of less than `MOST_BYTES` bytes that is not wider than `width`, for ``Picture.svg``.
+def draw_svg(picture: Picture, width: int = _WIDTH, in_page: bool = False) -> str:
+    """Return an SVG of less than `MOST_BYTES` bytes that is not wider than `width`, for ``Picture.svg``.
 
     With `in_page`, the SVG is a part of an HTML page, in the text color of the page. A page does not need to set
     ``color-scheme``.
     """
-    for scene in make_scenes(geometry):
-        svg = _draw(geometry, scene, width - _MARGIN, in_page)
-        if len(svg.encode()) < MOST_BYTES:
-            break
-    return svg
+    svg = _draw(picture, make_scene(picture), width - _MARGIN, in_page)
+    if len(svg.encode()) < MOST_BYTES:
+        return svg
+    return _draw(picture, make_scene(picture, is_short=True), width - _MARGIN, in_page)
 
 
-def _draw(geometry: Geometry, scene: Scene, most: int, in_page: bool) -> str:
-    facts = dict(_describe(geometry))
-    title = ", ".join([facts.pop("dtype", "array"), f"shape {facts.pop('shape')}", geometry.contiguity])
+def _draw(picture: Picture, scene: Scene, most: int, in_page: bool) -> str:
+    facts = dict(_describe(picture))
+    title = ", ".join([facts.pop("dtype", "array"), f"shape {facts.pop('shape')}", picture.contiguity])
     heading = " · ".join(map(" ".join, facts.items()))
     page = _Page(most)
     page.write(title, 14, is_bold=True)
     page.write(heading, 12)
     if scene:
-        unit = ", in bytes" if geometry.unit == "byte" else ""
+        unit = ", in bytes" if picture.unit == "byte" else ""
         page.y += 10
         page.write(f"the buffer by position{unit}: a cell shows the index of its element, and ▼ marks element zero", 11)
-        _draw_buffer(page, geometry, scene)
+        _draw_buffer(page, picture, scene)
     page.y += 4
-    for number, note in enumerate(geometry.notes()):
-        page.write(note, 12, is_bold=geometry.leaves_buffer and number == 0)
+    for number, note in enumerate(picture.notes()):
+        page.write(note, 12, is_bold=picture.leaves_buffer and number == 0)
     width, height = round(page.width) + _MARGIN, round(page.y) + _MARGIN
     color, colors, scheme = ("", "", "") if in_page else (f' color="{_GRAY}"', _TWO_COLORS, _SCHEMES)
     return (
@@ -204,7 +205,7 @@ class _Page:
             self.width = max(self.width, _MARGIN + len(line) * letter)
 
 
-def _draw_buffer(page: _Page, geometry: Geometry, scene: Scene) -> None:
+def _draw_buffer(page: _Page, picture: Picture, scene: Scene) -> None:
     """Draw the places of the buffer in a row, wrapped at the maximum width."""
     height = _CELL + 10 if any(place.sharing > 1 for place in scene) else _CELL
     label = min(max(len(place.label) for place in scene), _LONGEST_LABEL)
@@ -216,7 +217,7 @@ def _draw_buffer(page: _Page, geometry: Geometry, scene: Scene) -> None:
     for place in scene:
         if x > _MARGIN and x + width > page.most:
             x, page.y = _MARGIN, page.y + height + 24
-        cell = "".join(_cell(place, width, height, place.start == geometry.offset))
+        cell = "".join(_cell(place, width, height, place.start == picture.offset))
         page.parts.append(f'<g transform="translate({x} {page.y:g})">{cell}</g>')
         page.width = max(page.width, x + width)
         x += width + _GAP
@@ -226,14 +227,13 @@ def _draw_buffer(page: _Page, geometry: Geometry, scene: Scene) -> None:
 
 def _cell(place: Place, width: int, height: int, is_zero: bool) -> Iterator[str]:
     """Yield the parts of a cell: its tooltip, its color and label, and its position below."""
-    element, middle = place.element, width / 2
-    fill = "currentColor"
-    if element is not None:
+    middle, fill = width / 2, "currentColor"
+    if place.at is not None:
         fill = _ON_RED if place.is_outside else _DARK
-        color = _RED if place.is_outside else _rainbow(element.order)
+        color = _RED if place.is_outside else _rainbow(place.order)
         shared = f" and {place.sharing - 1} more" if place.sharing > 1 else ""
         outside = ", outside of the buffer" if place.is_outside else ""
-        yield f"<title>a[{place.label}]{shared} at {element.position}{outside}</title>"
+        yield f"<title>a[{place.label}]{shared} at {place.start}{outside}</title>"
         yield f'<rect width="{width}" height="{height}" fill="{color}"/>'
         if is_zero:
             yield f'<text x="{middle:g}" y="-3" font-size="9">▼</text>'

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import arrayhub
-from arrayhub.inspection.pictures.scene import Geometry
+from arrayhub.inspection.pictures.picture import Picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 RED = "#d1343f"
@@ -492,7 +492,7 @@ def test_range_and_number_of_used_positions_equal_an_enumeration(numbers, span):
         for index in itertools.product(*map(range, shape))
         for byte in range(span)
     }
-    seen = Geometry(tuple(shape), None, tuple(strides), offset, None, span, "byte")
+    seen = Picture(tuple(shape), None, tuple(strides), offset, None, span)
     assert seen.used == len(covered)
     if covered:
         assert (seen.low, seen.high) == (min(covered), max(covered) + 1)
