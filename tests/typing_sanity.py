@@ -13,7 +13,8 @@ import torch
 import arrayhub
 from arrayhub import Device, USMArray
 from arrayhub.convert.placement import Placement
-from arrayhub.inspection.pictures.picture import Picture, TextPicture
+from arrayhub.inspection.pictures.drawing import Picture
+from arrayhub.inspection.pictures.picture import TextPicture
 
 
 class Tensor:

@@ -11,7 +11,7 @@ import torch
 
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import Descriptor, Device, MemoryBlock, _DeviceLike
-from arrayhub.inspection.pictures.picture import Picture
+from arrayhub.inspection.pictures.drawing import Picture
 
 _Protocol: TypeAlias = Literal[
     "array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow", "constructed"

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import arrayhub
-from arrayhub.inspection.pictures.picture import Picture
+from arrayhub.inspection.pictures.drawing import Picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 RED = "#d1343f"
