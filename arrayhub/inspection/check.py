@@ -5,13 +5,13 @@ from traceback import format_exception_only
 from typing import Any
 
 from arrayhub._core.descriptor import name_of_elements
-from arrayhub._core.errors import PASSES_ON, InterfaceError, interface_error, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, TypeRefusal, interface_error, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import BY_VIA
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray, check_exportable
-from arrayhub.inspection.unread import array_besides, refuse_copies
+from arrayhub.inspection.unread import import_view
 
 # The name of each interface in messages, and the name of its protocol in `via=`. The first interface that succeeds is
 # the reference for the others.
@@ -67,14 +67,12 @@ def check(obj: Any, /) -> list[str]:
             continue
         except Exception as error:  # a bug in the producer, which also affects other consumers
             texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
-    if not found and stream:
-        array_besides(obj, "check")
     if not found:
-        for folder in (hooks.sparse, hooks.nested):
+        for folder in () if stream else (hooks.sparse, hooks.nested):
             faults: list[str] | None = folder.find_faults(obj, texts)
             if faults is not None:
                 return faults
-        _explain_no_interface(obj, texts)
+        _refuse_without_interface(obj, texts)
     return [*texts, *_disagreements(found)]
 
 
@@ -87,24 +85,21 @@ def _disagreements(found: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
                 yield f"{fact}: {first} says {expected}, {name} says {facts[fact]}"
 
 
-def _explain_no_interface(obj: Any, texts: list[str]) -> None:
-    """Raise the error of `asarray` for an object without a readable interface.
+def _refuse_without_interface(obj: Any, texts: list[str]) -> None:
+    """Raise the error for an object without a readable interface.
 
     If `texts` contains messages about the interfaces, only a TypeError is raised.
     """
     try:
-        asarray(obj)
-    except TypeError as error:  # no protocol, or elements that a USMArray cannot hold, such as Python objects
-        refuse_copies(obj, "check", error)
-        raise
-    except PASSES_ON:
+        import_view(obj, "check")
+    except (TypeError, *PASSES_ON):  # no protocol, or elements that a USMArray cannot hold, such as Python objects
         raise
     except Exception:
         if not texts:
             raise
     if not texts:
-        refuse_copies(obj, "check", None)
-        raise TypeError(f"check: obj is {show(obj)}; accepted: arrays, buffers, columns and tables")
+        call = "arrayhub.check(arrayhub.asnested(x))" if issubclass(type(obj), (list, tuple)) else ""
+        raise TypeRefusal("check", f"obj is {show(obj)}", "arrays, buffers, columns and tables", call)
 
 
 def _facts(obj: Any, via: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, show
 from arrayhub._core.hooks import hooks
-from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import BY_VIA
 from arrayhub.array.usm_array import USMArray
@@ -32,7 +31,10 @@ def import_view(obj: Any, function: str) -> Any:
             array = attempt(view, obj)[0]
             if array is not None:
                 return array
-        refuse_copies(obj, function, error)
+        source = hooks.advice.import_source(obj)
+        if source.copied:
+            why = f"{show(obj)} does not have memory that asnested can view, only values to copy"
+            raise TypeRefusal(function, why, call=f"arrayhub.{function}(arrayhub.asnested(x))") from error
         raise
 
 
@@ -63,11 +65,3 @@ def import_unread(obj: Any) -> USMArray | None:
             except Exception:
                 continue
     return None
-
-
-def refuse_copies(obj: Any, function: str, error: BaseException | None) -> None:
-    """Raise TypeError for an object that `asnested` copies, because `function` describes only existing memory."""
-    source = hooks.advice.import_source(obj)
-    if source.copied and isinstance(source.array, (Tree, USMArray) if issubclass(type(obj), (list, tuple)) else Tree):
-        why = f"{show(obj)} does not have memory that asnested can view, only values to copy"
-        raise TypeRefusal(function, why, call=f"arrayhub.{function}(arrayhub.asnested(x))") from error
