@@ -48,30 +48,11 @@ cdef class SparseParts:
 # --------------------------------------------------------------------------------------------------- public functions
 
 
-cdef object NOT_GIVEN = object()
-
-
-cdef object misplaced_error(str function, object value):
-    """Return the error for a second positional argument. Without it, Python's error would not name the keyword."""
-    if value is None or isinstance(value, bool):
-        keyword = "copy"
-    elif isinstance(value, Device) or isinstance(value, str) and (":" in value or value in ("cpu", "cuda")):
-        keyword = "device"
-    else:
-        keyword = "dtype"
-    return TypeError(
-        f"{function}: {show(value)} is a second positional argument; accepted: one, and keywords."
-        f" Use arrayhub.{function}(x, {keyword}={show(value)})"
-    )
-
-
 @cython.binding(False)
-@cython.embedsignature(False)
-def asarray(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None, stream=None, via=None):
-    """asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream=None, via=None)
---
-
-    Import an array of any library as a USMArray, without a copy.
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream=None, via=None):
+    """Import an array of any library as a USMArray, without a copy.
 
     Parameters
     ----------
@@ -127,8 +108,6 @@ def asarray(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     >>> arrayhub.asarray(np.array([300]), dtype="i1").tolist()
     [44]
     """
-    if misplaced is not NOT_GIVEN:
-        raise misplaced_error("asarray", misplaced)
     if missing is not None:
         obj = without_missing(obj, missing, dtype)
     # With `device`, or with copy=True but without `dtype`, `stream` is passed to the copy instead of the import.
@@ -168,30 +147,51 @@ cdef extern from *:
     """
     typedef PyObject *(*arrayhub_alone)(PyObject *);
     typedef PyObject *(*arrayhub_method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
-    static arrayhub_alone arrayhub_without_keywords[3];
-    static arrayhub_method arrayhub_with_keywords[3];
+    static arrayhub_alone arrayhub_without_keywords[8];
+    static arrayhub_method arrayhub_with_keywords[8];
+    static PyObject *(*arrayhub_refuse_second)(int, PyObject *);
 
     #define ARRAYHUB_ENTRY(k) \
         static PyObject *arrayhub_entry_##k(PyObject *module, PyObject *const *values, Py_ssize_t count, PyObject *names) { \
-            if (count == 1 && names == NULL) return arrayhub_without_keywords[k](values[0]); \
+            if (count == 1 && names == NULL && arrayhub_without_keywords[k] != NULL) \
+                return arrayhub_without_keywords[k](values[0]); \
+            if (count > 1) return arrayhub_refuse_second(k, values[1]); \
             return arrayhub_with_keywords[k](module, values, count, names); \
         }
-    ARRAYHUB_ENTRY(0)
-    ARRAYHUB_ENTRY(1)
-    ARRAYHUB_ENTRY(2)
-    static const arrayhub_method arrayhub_entries[3] = {arrayhub_entry_0, arrayhub_entry_1, arrayhub_entry_2};
+    ARRAYHUB_ENTRY(0) ARRAYHUB_ENTRY(1) ARRAYHUB_ENTRY(2) ARRAYHUB_ENTRY(3)
+    ARRAYHUB_ENTRY(4) ARRAYHUB_ENTRY(5) ARRAYHUB_ENTRY(6) ARRAYHUB_ENTRY(7)
+    static const arrayhub_method arrayhub_entries[8] = {
+        arrayhub_entry_0, arrayhub_entry_1, arrayhub_entry_2, arrayhub_entry_3,
+        arrayhub_entry_4, arrayhub_entry_5, arrayhub_entry_6, arrayhub_entry_7,
+    };
 
-    /* The wrapper that Cython generates takes and releases a reference to the default of each keyword, which is a sixth of
-       the time of `asarray(ndarray)`. A call with one argument does not run it. */
-    static void arrayhub_bypass_keywords(int k, PyObject *function, arrayhub_alone alone) {
+    /* Call `alone` instead of the function if there is one argument. The wrapper that Cython generates takes and releases a
+       reference to the default of each keyword, which is a sixth of the time of `asarray(ndarray)`. */
+    static void arrayhub_set_entry(int k, PyObject *function, arrayhub_alone alone, PyObject *(*refuse)(int, PyObject *)) {
         PyMethodDef *method = ((PyCFunctionObject *) function)->m_ml;
+        arrayhub_refuse_second = refuse;
         arrayhub_without_keywords[k] = alone;
         arrayhub_with_keywords[k] = (arrayhub_method) (void (*)(void)) method->ml_meth;
         method->ml_meth = (PyCFunction) (void (*)(void)) arrayhub_entries[k];
     }
     """
     ctypedef object (*Alone "arrayhub_alone")(object)
-    void bypass_keywords "arrayhub_bypass_keywords"(int k, object function, Alone alone)
+    void set_entry "arrayhub_set_entry"(int k, object function, Alone alone, object (*refuse)(int, object))
+
+
+cdef object refuse_second(int k, object value):
+    """Raise the error for a second positional argument. Python's error would not name the keyword."""
+    function = _ENTRIES[k].__name__
+    if value is None or isinstance(value, bool):
+        keyword = "copy"
+    elif isinstance(value, Device) or isinstance(value, str) and (":" in value or value in ("cpu", "cuda")):
+        keyword = "device"
+    else:
+        keyword = "dtype"
+    raise TypeError(
+        f"{function}: {show(value)} is a second positional argument; accepted: one, and keywords."
+        f" Use arrayhub.{function}(x, {keyword}={show(value)})"
+    )
 
 
 cdef object without_missing(object obj, object missing, object dtype):
@@ -441,12 +441,10 @@ cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
 
 
 @cython.binding(False)
-@cython.embedsignature(False)
-def from_dlpack(obj, misplaced=NOT_GIVEN, /, *, device=None, copy=None, stream=None):
-    """from_dlpack(obj, /, *, device=None, copy=None, stream=None)
---
-
-    Import an array through DLPack, like ``from_dlpack`` of the array API standard.
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
+    """Import an array through DLPack, like ``from_dlpack`` of the array API standard.
 
     Parameters
     ----------
@@ -478,8 +476,6 @@ def from_dlpack(obj, misplaced=NOT_GIVEN, /, *, device=None, copy=None, stream=N
     >>> arrayhub.from_dlpack(numpy.arange(3)).tolist()
     [0, 1, 2]
     """
-    if misplaced is not NOT_GIVEN:
-        raise misplaced_error("from_dlpack", misplaced)
     return asarray(obj, via="dlpack", device=device, copy=copy, stream=stream)
 
 
@@ -920,12 +916,10 @@ cdef object change(object obj, Library to, object dtype, object device):
 
 
 @cython.binding(False)
-@cython.embedsignature(False)
-def as_numpy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None):
-    """as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None)
---
-
-    Return a ``numpy.ndarray`` that shares the memory of `obj`.
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
+    """Return a ``numpy.ndarray`` that shares the memory of `obj`.
 
     Parameters
     ----------
@@ -975,18 +969,14 @@ def as_numpy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
     >>> as_numpy([1, None, 3], missing="mask").sum()
     np.int64(4)
     """
-    if misplaced is not NOT_GIVEN:
-        raise misplaced_error("as_numpy", misplaced)
     return give_as(obj, _NUMPY, copy, dtype, device, missing)
 
 
 @cython.binding(False)
-@cython.embedsignature(False)
-def as_torch(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
-    """as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False)
---
-
-    Return a ``torch.Tensor`` that shares the memory of `obj`.
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
+    """Return a ``torch.Tensor`` that shares the memory of `obj`.
 
     Parameters
     ----------
@@ -1016,18 +1006,14 @@ def as_torch(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
     >>> arrayhub.as_torch(a[::-1], copy=True)
     tensor([0., 7.], dtype=torch.float64)
     """
-    if misplaced is not NOT_GIVEN:
-        raise misplaced_error("as_torch", misplaced)
     return give_as(obj, _TORCH, copy, dtype, device, missing, allow_readonly)
 
 
 @cython.binding(False)
-@cython.embedsignature(False)
-def as_jax(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None):
-    """as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None)
---
-
-    Return a ``jax.Array`` that shares the memory of `obj`.
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None):
+    """Return a ``jax.Array`` that shares the memory of `obj`.
 
     The memory must be dense: C order, F order or another order of the axes, without gaps between the elements. Host memory must
     also be aligned to 64 bytes.
@@ -1052,18 +1038,14 @@ def as_jax(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, 
     >>> arrayhub.as_jax(np.ones(2, "f4"), copy=True)
     Array([1., 1.], dtype=float32)
     """
-    if misplaced is not NOT_GIVEN:
-        raise misplaced_error("as_jax", misplaced)
     return give_as(obj, _JAX, copy, dtype, device, missing)
 
 
 @cython.binding(False)
-@cython.embedsignature(False)
-def as_cupy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
-    """as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False)
---
-
-    Return a ``cupy.ndarray`` that shares the memory of `obj`, which CUDA kernels must be able to access.
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
+    """Return a ``cupy.ndarray`` that shares the memory of `obj`, which CUDA kernels must be able to access.
 
     Parameters
     ----------
@@ -1086,18 +1068,14 @@ def as_cupy(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     >>> arrayhub.as_cupy(numpy.arange(3), copy=True)  # doctest: +SKIP
     array([0, 1, 2])
     """
-    if misplaced is not NOT_GIVEN:
-        raise misplaced_error("as_cupy", misplaced)
     return give_as(obj, _CUPY, copy, dtype, device, missing, allow_readonly)
 
 
 @cython.binding(False)
-@cython.embedsignature(False)
-def as_dpnp(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None):
-    """as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None)
---
-
-    Return a ``dpnp.ndarray`` that shares the memory of `obj`, which must be SYCL USM.
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None):
+    """Return a ``dpnp.ndarray`` that shares the memory of `obj`, which must be SYCL USM.
 
     Parameters
     ----------
@@ -1118,18 +1096,14 @@ def as_dpnp(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None,
     >>> arrayhub.as_dpnp(numpy.arange(3), copy=True)  # doctest: +SKIP
     array([0, 1, 2])
     """
-    if misplaced is not NOT_GIVEN:
-        raise misplaced_error("as_dpnp", misplaced)
     return give_as(obj, _DPNP, copy, dtype, device, missing)
 
 
 @cython.binding(False)
-@cython.embedsignature(False)
-def as_numba(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None, missing=None):
-    """as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None)
---
-
-    Return an array that numba's functions accept and that shares the memory of `obj`.
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
+def as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None):
+    """Return an array that numba's functions accept and that shares the memory of `obj`.
 
     The result is a ``numpy.ndarray`` for host memory, and a device array of numba for CUDA memory.
 
@@ -1156,16 +1130,16 @@ def as_numba(obj, misplaced=NOT_GIVEN, /, *, copy=False, dtype=None, device=None
     >>> total(arrayhub.as_numba(np.ones(3)))
     3.0
     """
-    if misplaced is not NOT_GIVEN:
-        raise misplaced_error("as_numba", misplaced)
     return give_as(obj, _NUMBA, copy, dtype, device, missing)
 
 
-for _function in (asarray, as_numpy, as_torch):
-    refer_from_everywhere(_function)
-bypass_keywords(0, asarray, import_alone)
-bypass_keywords(1, as_numpy, give_numpy_alone)
-bypass_keywords(2, as_torch, give_torch_alone)
+cdef tuple _ENTRIES = (asarray, as_numpy, as_torch, from_dlpack, as_jax, as_cupy, as_dpnp, as_numba)
+cdef Alone[8] _alone
+_alone[0], _alone[1], _alone[2] = import_alone, give_numpy_alone, give_torch_alone
+for _k, _function in enumerate(_ENTRIES):
+    set_entry(_k, _function, _alone[_k], refuse_second)
+    if _alone[_k] != NULL:
+        refer_from_everywhere(_function)
 
 
 # The libraries that `convert` supports by name.
