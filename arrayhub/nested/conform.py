@@ -25,7 +25,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.matrix import index_columns
 from arrayhub.nested.opaque import can_decode, decode
-from arrayhub.nested.to_device import child_nodes, identity, in_rows, offsets_on_host, rebuild, trim
+from arrayhub.nested.to_device import child_nodes, in_rows, offsets_on_host, rebuild, trim
 from arrayhub.runtimes.host import is_host_readable
 
 
@@ -90,9 +90,9 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
     """Return lists with int64 offsets that start at 0, and only the referenced part of the content."""
     rows = trim(x)
     if x.offsets.dtype == np.int64 and x.offsets.size and offsets_on_host(part(x, 0, 0))[0] == 0:
-        return rebuild(rows, identity, offsets=x.offsets)
+        return rebuild(rows, offsets=x.offsets)
     wide = asarray(as_numpy(rows.offsets).astype(np.int64))
-    return rebuild(rows, identity, offsets=wide if x.offsets.device == CPU else wide.to_device(x.offsets.device))
+    return rebuild(rows, offsets=wide if x.offsets.device == CPU else wide.to_device(x.offsets.device))
 
 
 def element_type(node: NestedArray) -> str:

@@ -49,7 +49,7 @@ from arrayhub.nested.opaque import (
     null_mask,
 )
 from arrayhub.nested.take import spans_of, take
-from arrayhub.nested.to_device import child_nodes, identity, rebuild, trim, walk
+from arrayhub.nested.to_device import child_nodes, rebuild, trim, walk
 
 # ------------------------------------------------------------------------------------------------------------- masks
 
@@ -121,7 +121,7 @@ def has_numbers(x: NestedArray) -> bool:
 
 def _without_bitmap(node: NestedArray) -> NestedArray:
     """Return a node with the same elements that does not mark any as missing."""
-    return rebuild(node, identity, validity=None, bit=node.validity_offset if kind_of(node).packed else 0)
+    return rebuild(node, validity=None, bit=node.validity_offset if kind_of(node).packed else 0)
 
 
 def _push_down(node: NestedArray) -> NestedArray:
@@ -246,7 +246,7 @@ def _fill_node(node: Any, value: Any, name: str) -> Any:
     filled, facts = nested_of(filled), field_facts(node)
     if filled.kind != node.kind and not kind.packed:
         facts["field"] = None  # an extension type requires its storage type
-    return unwrap_flat(rebuild(filled, identity, **facts))
+    return unwrap_flat(rebuild(filled, **facts))
 
 
 def _fill_numbers(node: NestedArray, value: Any, name: str) -> Any:
@@ -301,7 +301,7 @@ def _fill_record(node: NestedArray, value: Any, name: str) -> Any:
         _fill_node(field, values[key], f"{name}[{key!r}]") if key in values else field
         for key, field in zip(names, record.children, strict=True)
     ]
-    return rebuild(record, identity, parts=tuple(fields))
+    return rebuild(record, parts=tuple(fields))
 
 
 def _fill_elements(node: NestedArray, value: Any, name: str) -> Any:
@@ -324,7 +324,7 @@ def _fill_opaque(node: NestedArray, value: Any, name: str) -> Any:
         return decode(node, "fill_null").content if value is NAN else from_python([value] * len(node))
     if is_run_end(node):
         ends, values = node.children
-        return rebuild(node, identity, parts=(ends, _fill_node(values, value, name)))
+        return rebuild(node, parts=(ends, _fill_node(values, value, name)))
     if is_list_view(node):
         return as_list_views(_fill_node(decode(node, "fill_null"), value, name), node)
     if not has_missing(node):

@@ -31,7 +31,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.from_python import offsets_of
 from arrayhub.nested.take import find_runs, take, take_rows
-from arrayhub.nested.to_device import identity, rebuild
+from arrayhub.nested.to_device import rebuild
 
 # Why `decode` rejects the elements of an opaque type, and the call to use instead, by the start of the format.
 _REFUSALS = {
@@ -98,7 +98,7 @@ def as_list_views(rows: NestedArray, like: NestedArray) -> NestedArray:
     dtype = np.int32 if like.meaning == "+vl" and ends[-1] < 2**31 else np.int64
     views = make_list_views(asarray(ends[:-1].astype(dtype)), asarray(np.diff(ends).astype(dtype)), rows.content)
     facts = {"validity": rows.validity, "bit": rows.validity_offset, "names": like.field_names}
-    return rebuild(views, identity, **facts, **field_facts(like))
+    return rebuild(views, **facts, **field_facts(like))
 
 
 def to_pyarrow(node: Any, call: str) -> Any:
@@ -144,7 +144,7 @@ def decode(node: NestedArray, call: str) -> NestedArray:
             rows = take_rows(node.children[0], starts.astype(np.int64), sizes.astype(np.int64))
             offsets = offsets_of(sizes, starts.dtype)
             plain = make("list", len(node), offsets=offsets, content=unwrap_flat(nested_of(rows)))
-        plain = rebuild(plain, identity, validity=node.validity, bit=node.validity_offset)
+        plain = rebuild(plain, validity=node.validity, bit=node.validity_offset)
     if kind_of(plain).opaque and can_decode(plain):  # runs of list views, runs or nulls
         plain = decode(plain, call)
     return rename_column(plain, column_name(node))
@@ -225,7 +225,7 @@ def concatenate(nodes: Sequence[NestedArray]) -> NestedArray:
         joined = nested_of(from_arrow(pyarrow.concat_arrays(arrays)))
     except pyarrow.ArrowException as error:
         raise TypeError(f"asnested: pyarrow cannot concatenate the chunks: {error}") from error
-    return rebuild(joined, identity, **field_facts(nodes[0]))
+    return rebuild(joined, **field_facts(nodes[0]))
 
 
 def fill(node: NestedArray, value: Any, call: str) -> NestedArray:
@@ -238,4 +238,4 @@ def fill(node: NestedArray, value: Any, call: str) -> NestedArray:
     except (pyarrow.ArrowException, ValueError, TypeError) as error:
         reason = f"pyarrow cannot replace missing elements of {type_name(str(node.meaning))} by {show(value)}"
         raise TypeRefusal(call, reason) from error
-    return rebuild(nested_of(from_arrow(filled)), identity, **field_facts(node))
+    return rebuild(nested_of(from_arrow(filled)), **field_facts(node))

@@ -16,7 +16,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, is_on_host, make, nested_of, with_offsets
 from arrayhub.nested.concatenate import as_views
-from arrayhub.nested.to_device import compact, identity, map_arrays
+from arrayhub.nested.to_device import compact, map_arrays
 from arrayhub.transport.codec import restore_state, state_error
 
 _ARRAYS = ("validity", "offsets", "indices")
@@ -24,7 +24,7 @@ _ARRAYS = ("validity", "offsets", "indices")
 
 def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return the function and the argument that restore an array, for ``NestedArray.__reduce__``."""
-    return _unpickle_nested, (map_arrays(_compact(x), _once(identity), _state),)
+    return _unpickle_nested, (map_arrays(_compact(x), _once(lambda array: array), _state),)
 
 
 def _compact(node: Any) -> Any:

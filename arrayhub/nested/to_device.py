@@ -33,7 +33,7 @@ from arrayhub.runtimes.sycl import named_queue
 
 def to_host(x: NestedArray) -> NestedArray:
     """Return `x` in memory that the host can read. See `NestedArray.to_host`."""
-    return x if is_on_host(x) else move_arrays(x, lambda array: array.to_host())
+    return x if is_on_host(x) else map_arrays(compact(x), lambda array: array.to_host())
 
 
 def to_device(x: NestedArray, device: Any) -> NestedArray:
@@ -41,7 +41,7 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
     target = device if isinstance(device, Device) else Device(device)
     if target == x.device and named_queue(device) is None:
         return x
-    return to_host(x) if target == CPU else move_arrays(x, lambda array: array.to_device(device))
+    return to_host(x) if target == CPU else map_arrays(compact(x), lambda array: array.to_device(device))
 
 
 def device_error(x: Any, library: str) -> Refusal:
@@ -55,7 +55,7 @@ def on_host(x: Any, library: str) -> Any:
     return x
 
 
-def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
+def rebuild(node: NestedArray, change: Callable[[Any], Any] = lambda part: part, **others: Any) -> NestedArray:
     """Return a new node with `change` applied to the content of `node`, or to each of its children or chunks.
 
     `others` are new values of other parts, such as ``offsets``. The new node shares all remaining parts.
@@ -95,16 +95,6 @@ def walk(node: Any) -> Iterator[Any]:
 def find_reason(array: Any, why: Callable[[Any], str]) -> str:
     """Return the first reason, other than "", that `why` returns for a node or an array of its elements, or ""."""
     return next(filter(None, map(why, walk(array))), "")
-
-
-def identity(content: Any) -> Any:
-    """Return the content itself, for `rebuild`."""
-    return content
-
-
-def move_arrays(node: NestedArray, move: Callable[[Any], Any]) -> NestedArray:
-    """Apply `move` to the referenced part of each array of a node, and return a node of the results."""
-    return map_arrays(compact(node), move)
 
 
 def map_arrays(node: Any, change: Callable[[Any], Any], build: Callable[..., Any] = make) -> Any:

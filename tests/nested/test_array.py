@@ -797,7 +797,7 @@ def test_usm_is_imported_sliced_and_exported(sycl, kind):
         return ah.asarray(dpnp.asarray(ah.as_numpy(array), usm_type=kind))
 
     for source in (RAGGED, ["This", "is", None], [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}], [[1, None], [3]]):
-        x = to_device.move_arrays(ah.asnested(source), in_usm)
+        x = to_device.map_arrays(to_device.compact(ah.asnested(source)), in_usm)
         assert x.device.type == "oneapi"
         assert leaves(x)
         assert {leaf.usm_type for leaf in leaves(x)} == {kind}

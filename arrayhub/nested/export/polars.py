@@ -27,7 +27,7 @@ from arrayhub.nested.conform import element_type, with_days
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.logical_types import decimal_type
 from arrayhub.nested.opaque import LIST_VIEWS, RUNS, decode, is_list_view, is_run_end
-from arrayhub.nested.to_device import child_nodes, find_reason, identity, on_host, rebuild, walk
+from arrayhub.nested.to_device import child_nodes, find_reason, on_host, rebuild, walk
 
 if TYPE_CHECKING:
     import polars as pl
@@ -167,7 +167,7 @@ def for_polars(node: Any) -> Any:
         return node
     kind = kind_of(node)
     if kind.numbers:
-        return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
+        return rebuild(node) if node.validity_offset and node.content.ndim > 1 else node
     if kind.characters:
         return with_views(node)
     if kind.opaque:
