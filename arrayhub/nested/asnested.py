@@ -51,7 +51,7 @@ from arrayhub.nested.from_awkward import from_awkward, is_awkward
 from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
-from arrayhub.nested.matrix import from_frame, from_record
+from arrayhub.nested.matrix import from_table
 from arrayhub.nested.opaque import has_bitmap, is_list_view
 from arrayhub.nested.to_device import child_nodes, rebuild
 from arrayhub.runtimes.host import is_host_readable
@@ -165,7 +165,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
     """
     if is_frame(obj):
         try:
-            return from_frame(obj, dtype), True
+            return from_table(obj, dtype), True
         except Refusal as error:
             error.call = error.call or _nested_import_of(obj)
             raise
@@ -186,7 +186,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
             raise Refusal(name_of_type(type(obj)), reason_of(error), call="x.to_list()") from None
         return None
     try:
-        return column.to_dense(copy=True) if dtype is None else from_record(concatenate([column]), dtype), True
+        return column.to_dense(copy=True) if dtype is None else from_table(concatenate([column]), dtype), True
     except (BufferError, TypeError, ValueError) as error:
         made = relabel(error, name_of_type(type(obj)))
         if isinstance(made, Refusal):

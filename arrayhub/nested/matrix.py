@@ -13,24 +13,24 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, cover_missing, nested_of
 
 
-def from_record(node: NestedArray, dtype: Any = None) -> Any:
-    """Copy the fields of a record to the columns of a matrix, as `dtype` if it is given.
+def from_table(table: Any, dtype: Any = None) -> Any:
+    """Copy the columns of a record without missing rows, or of a ``pandas.DataFrame``, to a matrix. See `matrix`."""
+    return matrix(columns_of(table), len(table), "to_dense" if isinstance(table, NestedArray) else "asarray", dtype)
 
-    The index of a pandas DataFrame is omitted. No row of the record may be missing. Errors name the field.
+
+def columns_of(table: Any) -> list[tuple[Any, Any]]:
+    """Return the names and columns of a record or a ``pandas.DataFrame``. The index of a DataFrame is omitted.
+
+    If a record is missing, all its fields are missing in the result. The columns of a DataFrame are Series, because
+    pandas' Arrow export converts NaN to null.
     """
-    return matrix(fields_of(node), len(node), "to_dense", dtype)
-
-
-def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
-    """Return the names and arrays of the fields of a record. The index of a pandas DataFrame is omitted.
-
-    If a record is missing, all its fields are missing in the result.
-    """
-    index = index_columns(node)
-    names_and_fields = [pair for pair in zip(node.field_names, node.children, strict=True) if pair[0] not in index]
-    if node.validity is None or node.null_count == 0:
+    if not isinstance(table, NestedArray):
+        return [(name, table.iloc[:, k]) for k, name in enumerate(table.columns)]
+    index = index_columns(table)
+    names_and_fields = [pair for pair in zip(table.field_names, table.children, strict=True) if pair[0] not in index]
+    if table.validity is None or table.null_count == 0:
         return names_and_fields
-    return [(name, cover_missing(field, node.validity, node.validity_offset)) for name, field in names_and_fields]
+    return [(name, cover_missing(field, table.validity, table.validity_offset)) for name, field in names_and_fields]
 
 
 def index_columns(node: NestedArray) -> list[Any]:
@@ -40,19 +40,6 @@ def index_columns(node: NestedArray) -> list[Any]:
     except (KeyError, RecursionError, TypeError, ValueError):
         return []
     return columns if isinstance(columns, list) else []
-
-
-def columns_of_frame(frame: Any) -> list[tuple[Any, Any]]:
-    """Return the names and the Series of a ``pandas.DataFrame``."""
-    return [(name, frame.iloc[:, k]) for k, name in enumerate(frame.columns)]
-
-
-def from_frame(frame: Any, dtype: Any = None) -> Any:
-    """Return a matrix of the columns of a ``pandas.DataFrame`` without its index, like `from_record`.
-
-    The columns are not imported through Arrow, because pandas' Arrow export converts NaN to null.
-    """
-    return matrix(columns_of_frame(frame), len(frame), "asarray", dtype)
 
 
 def matrix(columns: list[tuple[Any, Any]], length: int, call: str, dtype: Any = None) -> Any:

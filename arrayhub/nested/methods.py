@@ -12,7 +12,7 @@ from arrayhub.nested.describe import find_faults, lines_of, picture_of
 from arrayhub.nested.export.arrow import chunks_to_arrow
 from arrayhub.nested.export.dense import export, for_array_method
 from arrayhub.nested.from_python import from_python
-from arrayhub.nested.matrix import from_record
+from arrayhub.nested.matrix import from_table
 from arrayhub.nested.missing import (
     fill_null,
     has_missing,
@@ -38,7 +38,7 @@ __all__ = [
     "find_faults",
     "for_array_method",
     "from_python",
-    "from_record",
+    "from_table",
     "has_missing",
     "has_numbers",
     "import_node",

@@ -37,7 +37,7 @@ from arrayhub.nested.concatenate import concatenate, single_chunk
 from arrayhub.nested.conform import clear_missing, element_type
 from arrayhub.nested.elements import NAN, ROWS, build, check_number, convert_number, misfit, show_value
 from arrayhub.nested.from_python import from_python, offsets_of
-from arrayhub.nested.matrix import columns_of_frame, fields_of, index_columns, matrix
+from arrayhub.nested.matrix import columns_of, index_columns, matrix
 from arrayhub.nested.opaque import (
     as_list_views,
     decode,
@@ -390,13 +390,13 @@ def resolve_missing(
         values, mask = resolve_missing(one.reshape(1), missing, masked)
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
-        return _matrix_and_mask(columns_of_frame(obj), len(obj), missing, dtype)
+        return _matrix_and_mask(columns_of(obj), len(obj), missing, dtype)
     column = _import_column(obj, dtype)
     refuse_storage(obj, column)
     keeps_lists = keeps_lists and not issubclass(type(obj), VALUES) and has_variable_length(column.chunks[0])
     column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
-        return _matrix_and_mask(fields_of(column), len(column), missing, dtype)
+        return _matrix_and_mask(columns_of(column), len(column), missing, dtype)
     try:
         values, mask = _fill_or_mask(column, missing)
     except (BufferError, ValueError) as error:

@@ -341,7 +341,7 @@ cpdef object make_dense(object node, bint copy):
                 "to_dense", "the fields are separate arrays, which a copy stores as a matrix of rows by columns",
                 call="x.to_dense(copy=True)",
             )
-        dense = <Descriptor> hooks.nested.from_record(t)
+        dense = <Descriptor> hooks.nested.from_table(t)
         dense.flags_ |= COPIED
         return dense
     if has(t, FOREIGN):
