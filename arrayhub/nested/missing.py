@@ -176,13 +176,15 @@ def fill_null(x: NestedArray, value: Any) -> Any:
 
 
 def _fill_chunks(x: NestedArray, value: Any) -> Any:
-    """Return an array with missing elements replaced by `value`.
+    """Return an array with missing elements replaced by `value`, or `x` itself if it is one chunk and nothing changes.
 
     Chunks of numbers are always concatenated, so that the result can be dense. Other chunks are concatenated only if an
     element is missing.
     """
     _check_value(x, value, "x")
     kind, missing = kind_of(x.chunks[0]), has_missing(x)
+    if not (missing or value is NAN or kind_of(x).chunks):
+        return x
     if missing or kind.numbers or kind.packed:
         x = single_chunk(x, True, "missing")
     if kind_of(x).chunks:
@@ -440,22 +442,14 @@ def _with_mask(obj: Any) -> Any:
 _is_of_xarray = derived_from("xarray", "DataArray", "Variable")
 
 
-def _fill_column(column: NestedArray, value: Any) -> Any:
-    """Return a column with `value` in place of missing elements."""
-    try:
-        if value is NAN or has_missing(column) or kind_of(column).chunks:
-            return _fill_chunks(column, value)
-        _check_value(column, value, "x")
-        return column
-    except (TypeError, ValueError, OverflowError) as error:
-        raise relabel(error, "missing") from None
-
-
 def _fill_or_mask(column: NestedArray, missing: Any) -> tuple[Any, Any]:
     """Return a column with a value in place of missing elements, and None. For "mask", return `values_and_mask`."""
     if _is(missing, "mask"):
         return values_and_mask(column, None)
-    return _fill_column(column, NAN if _is(missing, "nan") else missing), None
+    try:
+        return _fill_chunks(column, NAN if _is(missing, "nan") else missing), None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise relabel(error, "missing") from None
 
 
 def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any = None) -> tuple[Any, Copy]:
