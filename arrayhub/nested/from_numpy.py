@@ -25,18 +25,18 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
         forbidden(copy, "asnested", "NumPy stores strings in a different layout")
     if isinstance(array, np.ma.MaskedArray):
         return _import_masked(array, copy)
+    if array.ndim > 1 and array.dtype.kind in "OSU":
+        return in_rows(from_numpy(array.reshape(-1), copy), array.shape)
     if array.dtype.kind == "O":
         forbidden(copy, "asnested", "Python objects do not have memory to view")
-        return in_rows(from_python(array.ravel().tolist()), array.shape)
+        return from_python(array.tolist())
     if array.dtype.names is not None and array.ndim == 1:
         return _records(array, copy)
-    if array.dtype.kind == "T" and array.ndim == 1:
+    if array.dtype.kind == "T":
         return from_string_dtype(array)
-    if array.dtype.kind in "SU" and array.ndim > 1:
-        return in_rows(from_numpy(array.reshape(-1)), array.shape)
-    if array.dtype.kind == "S" and array.ndim == 1:
+    if array.dtype.kind == "S":
         return characters("bytes", array.tolist())
-    if array.dtype.kind == "U" and array.ndim == 1:
+    if array.dtype.kind == "U":
         return from_python(array.tolist()) if len(array) else characters("string", [])
     return nested_of(asarray(array))
 
