@@ -386,7 +386,7 @@ cdef class NestedArray(Tree):
 
         Times of NumPy's types are converted as in ``numpy.ndarray.tolist``. Arrow's dates, times of day and times with a zone
         become objects of the module ``datetime``, or integers if Python cannot represent them, such as nanoseconds. pyarrow
-        converts decimals to ``decimal.Decimal``, and intervals. For an extension type, the elements of its storage are
+        converts decimals to ``decimal.Decimal``, intervals, and unions. For an extension type, the elements of its storage are
         returned.
 
         Raises

@@ -1,7 +1,7 @@
 """Convert the elements of opaque nodes: list views, run-end encoded arrays, unions, decimals, intervals and null.
 
 An opaque node consists of the buffers and children of Arrow's layout, which other modules pass through. If a caller
-asks for the elements of decimals and intervals, pyarrow converts the node.
+asks for the elements of decimals, intervals and unions, pyarrow converts the node.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import Refusal, TypeRefusal, missing_library_error, show
-from arrayhub._core.tree import kind_of, union_codes
+from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import layout_of, type_name
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
@@ -97,8 +97,8 @@ def as_list_views(rows: NestedArray, like: NestedArray) -> NestedArray:
     ends = as_numpy(rows.offsets)
     dtype = np.int32 if like.meaning == "+vl" and ends[-1] < 2**31 else np.int64
     views = make_list_views(asarray(ends[:-1].astype(dtype)), asarray(np.diff(ends).astype(dtype)), rows.content)
-    facts = {"validity": rows.validity, "bit": rows.validity_offset, "names": like.field_names}
-    return rebuild(views, **facts, **field_facts(like))
+    facts: dict[str, Any] = {"validity": rows.validity, "bit": rows.validity_offset, "names": like.field_names}
+    return rebuild(views, **(facts | field_facts(like)))
 
 
 def to_pyarrow(node: Any, call: str) -> Any:
@@ -171,9 +171,7 @@ def null_mask(node: NestedArray) -> Any:
     if is_run_end(node):
         values, runs = find_runs(node)
         return as_numpy(values.is_null())[runs]
-    masks = [as_numpy(nested_of(child).is_null()) for child in node.children]
-    places = zip(*places_in_children(node), strict=True)
-    return np.array([masks[child][place] for child, place in places], bool)
+    return to_pyarrow(node, "is_null").is_null().to_numpy(zero_copy_only=False)
 
 
 def has_bitmap(node: NestedArray) -> bool:
@@ -183,37 +181,17 @@ def has_bitmap(node: NestedArray) -> bool:
 
 def to_list(node: NestedArray) -> list[Any]:
     """Convert the elements of a validated node to Python objects."""
-    text = str(node.meaning)
-    if text == "n":
-        return [None] * len(node)
-    if text.startswith("+u"):
-        items = [nested_of(child).to_list() for child in node.children]
-        return [items[child][place] for child, place in zip(*places_in_children(node), strict=True)]
-    if text == "+r":  # without `decode`, which would convert the value of a run once for each element
+    if is_run_end(node):  # without `decode`, which would convert the value of a run once for each element
         values, runs = find_runs(node.to_host())
         items = values.to_list()
         return [items[run] for run in runs.tolist()]
-    if can_decode(node):
-        return decode(node, "to_list").to_list()
-    return list(to_pyarrow(node, "to_list").to_pylist())
+    return decode(node, "to_list").to_list() if can_decode(node) else list(to_pyarrow(node, "to_list").to_pylist())
 
 
 def element(node: NestedArray, i: int) -> Any:
     """Return an element of a validated node, as `NestedArray.__getitem__` does."""
     one = part(node, i, i + 1)
-    if str(node.meaning).startswith("+u"):
-        (child,), (place,) = places_in_children(one)
-        return one.children[child][place]
     return decode(one, "x[i]")[0] if can_decode(node) else to_list(one)[0]
-
-
-def places_in_children(union: NestedArray) -> tuple[list[int], list[int]]:
-    """Return the position of the child, and the index in this child, of each element of a union."""
-    positions = np.zeros(128, np.int64)
-    codes = union_codes(str(union.meaning), len(union.children))
-    positions[codes] = np.arange(len(codes))
-    children = positions[as_numpy(union.buffers[0])].tolist()
-    return children, as_numpy(union.buffers[1]).tolist() if len(union.buffers) > 1 else list(range(len(union)))
 
 
 def concatenate(nodes: Sequence[NestedArray]) -> NestedArray:
