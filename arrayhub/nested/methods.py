@@ -24,34 +24,3 @@ from arrayhub.nested.missing import (
 from arrayhub.nested.pickling import deep_copy, nbytes, reduce
 from arrayhub.nested.to_device import to_device, to_host
 from arrayhub.nested.types import nested_type
-
-__all__ = [
-    "asnested",
-    "change",
-    "change_imported",
-    "chunks_to_arrow",
-    "concatenate",
-    "deep_copy",
-    "dense_copy",
-    "export",
-    "fill_null",
-    "find_faults",
-    "for_array_method",
-    "from_python",
-    "from_table",
-    "has_missing",
-    "has_numbers",
-    "import_node",
-    "import_or_none",
-    "is_null",
-    "lines_of",
-    "nbytes",
-    "nested_type",
-    "opaque",
-    "picture_of",
-    "reduce",
-    "replace_missing",
-    "resolve_missing",
-    "to_device",
-    "to_host",
-]
