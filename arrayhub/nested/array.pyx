@@ -257,24 +257,8 @@ cdef class NestedArray(Tree):
     cdef object part_named(self, str name, object part):
         if part is None:
             kind = KIND_NAMES[(<Tree> self).kind]     # in Cython, `self.kind` is the integer of the C struct, not the property
-            parts = ", ".join(self.parts_())
-            present = f"has {parts}" if parts else "stores only the type and the length"
-            raise AttributeError(f"{name}: not defined for kind {kind!r}, which {present}")
+            raise AttributeError(f"{name}: not defined for kind {kind!r}{'; use x.chunks' if has(self, CHUNKS) else ''}")
         return part
-
-    cdef list parts_(self):
-        cdef Tree t = self
-        cdef Tree first = self.first_chunk()
-        present = {
-            "offsets": t.offsets,
-            "indices": t.indices,
-            "content": t.content,
-            "buffers": t.parts if has(t, VIEWS) else t.buffers or None,
-            "fields": first.names if has(first, FIELDS) else None,
-            "children": t.names if has(t, FOREIGN) and t.names else None,
-            "chunks": t.parts if has(t, CHUNKS) else None,
-        }
-        return [name for name, part in present.items() if part is not None]
 
     def __repr__(self):
         return f"NestedArray({self.type}, device='{self.device}', access='{self.access}')"

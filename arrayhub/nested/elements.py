@@ -21,13 +21,9 @@ from arrayhub.nested.opaque import as_list_views, decode, is_list_view
 NAN = object()  # marker for ``missing="nan"``, which fills with NaN or NaT, depending on the type
 ROWS = (list, tuple, np.ndarray)  # values that are rows of lists
 _NUMBERS_AND_TIMES = (numbers.Number, datetime.date, datetime.time, datetime.timedelta)
-# The accepted value for messages, by NumPy's dtype kind, or by the start of Arrow's format of a logical type.
+# The accepted time for messages, by NumPy's dtype kind, or by the start of Arrow's format of a logical type.
 _ACCEPTED = {
-    "b": "True or False",
-    **dict.fromkeys("iu", "an integer"),
-    **dict.fromkeys("fc", "a number"),
     "M": "a datetime without a time zone",
-    "m": "a timedelta",
     "td": "a date, or a datetime without a time zone",
     "ts": "a datetime with a time zone",
     "tt": "a datetime.time without a time zone",
@@ -174,17 +170,12 @@ def _convert_time(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
 
 def misfit(node: NestedArray, value: Any, name: str) -> TypeError:
     """Return the error for a value that cannot be an element of a node."""
-    kind = kind_of(node)
-    if kind.opaque:
-        return _unsuitable(node, value, name, "a value of this type")
-    if kind.characters:
-        return _unsuitable(node, value, name, "a str, such as ''" if kind.utf8 else "bytes, such as b''")
-    length = None if kind.packed else _bytes_length(node)
-    if length is not None:
-        return _unsuitable(node, value, name, f"bytes of length {length}")
-    by = "b" if kind.packed else node.content.dtype.kind if node.meaning is None else node.meaning[:2]
-    accepted = _ACCEPTED.get(by, "a value of this type")
-    if by not in ("ts", "tt") and (isinstance(value, str) or value != value):
+    kind, meaning = kind_of(node), str(node.meaning)[:2]
+    accepted = "a value of this type"
+    if kind.numbers:
+        accepted = _ACCEPTED.get(node.content.dtype.kind if node.meaning is None else meaning, accepted)
+    is_word = isinstance(value, str) or value != value
+    if is_word and (kind.numbers or kind.packed) and meaning not in ("ts", "tt"):
         accepted += ". 'mask' and 'nan' are values of missing=, as in arrayhub.as_numpy(x, missing='nan')"
     return _unsuitable(node, value, name, accepted)
 

@@ -480,11 +480,11 @@ def test_strings_that_utf8_cannot_encode_raise(make):
 @pytest.mark.parametrize(
     ("values", "name", "says"),
     [
-        ([{"a": 1}], "content", "content: not defined for kind 'record', which has fields"),
-        (["a"], "fields", "fields: not defined for kind 'string', which has offsets, content"),
-        ([[1]], "indices", "indices: not defined for kind 'list', which has offsets, content"),
-        (pa.nulls(1), "content", "content: not defined for kind 'opaque', which stores only the type and the length"),
-        (pa.array(["a"], pa.string_view()), "offsets", "kind 'string_view', which has content, buffers"),
+        ([{"a": 1}], "content", "content: not defined for kind 'record'"),
+        (["a"], "fields", "fields: not defined for kind 'string'"),
+        ([[1]], "indices", "indices: not defined for kind 'list'"),
+        (pa.nulls(1), "content", "content: not defined for kind 'opaque'"),
+        (pa.array(["a"], pa.string_view()), "offsets", "offsets: not defined for kind 'string_view'"),
     ],
 )
 def test_attributes_of_another_kind_raise(values, name, says):
@@ -770,7 +770,7 @@ def test_unsupported_operations_of_nested_arrays_raise():
         x[::2]
     with pytest.raises(KeyError, match="does not have fields"):
         x["a"]
-    with pytest.raises(AttributeError, match="fields: .*offsets, content"):
+    with pytest.raises(AttributeError, match="fields: not defined for kind 'list'"):
         x.fields  # noqa: B018
     with pytest.raises(ValueError, match=r"^jax: row 1 has 3 elements.*equal lengths"):
         ah.as_jax(x)

@@ -322,9 +322,9 @@ def test_missing_values_of_tables_are_replaced_or_masked(table):
 )
 def test_missing_is_checked_even_if_nothing_is_missing(table):
     for value in ("masked", "NaN", object(), [1]):
-        with pytest.raises(TypeError, match=r"column 'a'.*accepted: (an integer|a number)"):
+        with pytest.raises(TypeError, match=r"column 'a'.*accepted: a value of this type"):
             ah.as_torch(table, missing=value)
-        with pytest.raises(TypeError, match=r"column 'b'.*accepted: (an integer|a number)"):
+        with pytest.raises(TypeError, match=r"column 'b'.*accepted: a value of this type"):
             ah.as_torch(table, missing={"a": 0, "b": value})
     for source in (table, ah.asnested(table)):
         with pytest.raises(ValueError, match="missing: the dict names the column 'zz'; accepted: 'a', 'b'"):

@@ -250,10 +250,10 @@ def test_fill_null_keeps_the_index_of_a_frame():
 
 
 ROWS_THAT_DO_NOT_FIT = {
-    "None": ([[1], None], pa.int64(), [None], TypeError, r"x\.content has .*int64, and value is None; accepted: an"),
-    "None among strings": ([["a"], None], pa.string(), [None], TypeError, "value is None; accepted: a str"),
-    "another type": ([["a"], None], pa.string(), ["a", 1], TypeError, "value is 1; accepted: a str"),
-    "a float": ([[[1]], None], pa.list_(pa.int64()), [[0.5]], TypeError, r"x\.content\.content .*accepted: an integer"),
+    "None": ([[1], None], pa.int64(), [None], TypeError, r"x\.content has .*int64, and value is None; accepted: a"),
+    "None among strings": ([["a"], None], pa.string(), [None], TypeError, "value is None; accepted: a value"),
+    "another type": ([["a"], None], pa.string(), ["a", 1], TypeError, "value is 1; accepted: a value"),
+    "a float": ([[[1]], None], pa.list_(pa.int64()), [[0.5]], TypeError, r"x\.content\.content .*accepted: a value"),
     "out of range": ([[[1]], None], pa.list_(pa.int8()), [[300]], OverflowError, "300"),
     "too few elements": ([[[1, 2]], None], pa.list_(pa.int8(), 2), [[3]], TypeError, "accepted: a list of 2 elements"),
     "no list": ([[[1]], None], pa.list_(pa.int8()), [3], TypeError, "value is 3; accepted: a list$"),
@@ -272,10 +272,10 @@ def test_fill_null_rejects_rows_that_do_not_fit(rows, inner, row, error, says):
 
 
 REFUSED = {
-    "a float among integers": ([1, None], 0.5, TypeError, "accepted: an integer"),
+    "a float among integers": ([1, None], 0.5, TypeError, "accepted: a value of this type"),
     "out of range": (pa.array([1, None], pa.int8()), 300, OverflowError, "300"),
-    "text among numbers": ([1, None], "x", TypeError, "accepted: an integer"),
-    "a number among strings": (["a", None], 0, TypeError, "accepted: a str"),
+    "text among numbers": ([1, None], "x", TypeError, "accepted: a value of this type"),
+    "a number among strings": (["a", None], 0, TypeError, "accepted: a value"),
     "None": ([1, None], None, TypeError, "accepted: a number"),
     "a number for a missing row": ([[1], None], 0, ValueError, r"row 1.*such as \[\]"),
     "an unknown category": (pa.array(["a", None]).dictionary_encode(), "z", ValueError, "category"),
@@ -330,7 +330,7 @@ def test_bytes_of_one_length_are_filled(value):
 @each({"missing": pa.array([None], pa.binary(3)), "complete": pa.array([b"abc"], pa.binary(3))})
 @pytest.mark.parametrize("value", [b"z", b"", b"abcd", "abc", np.bytes_(b"z")], ids=repr)
 def test_bytes_of_another_length_are_rejected(column, value):
-    with pytest.raises(TypeError, match="accepted: bytes of length 3"):
+    with pytest.raises(TypeError, match="accepted: a value of this type"):
         ah.asnested(column).fill_null(value)
 
 
@@ -383,7 +383,7 @@ def test_times_without_a_zone_are_not_replacements_of_times_with_a_zone(value):
 
 
 def test_times_among_other_elements_and_nat_are_shown_as_they_are():
-    with pytest.raises(TypeError, match=r"value is <datetime.datetime object>; accepted: an integer$"):
+    with pytest.raises(TypeError, match=r"value is <datetime.datetime object>; accepted: a value of this type$"):
         ah.asnested(pa.array([1, None])).fill_null(AWARE)
     with pytest.raises(TypeError, match=r"NaTType object>; accepted: a datetime with a time zone$"):
         ah.asnested([AWARE, None]).fill_null(pd.NaT)
@@ -624,7 +624,7 @@ def test_first_tensor_of_the_pair_shares_the_values():
 # ------------------------------------------------------------------------------- errors of calls without `missing=`
 
 
-FITTING = "accepted: (an integer|a number|True or False|a datetime)"
+FITTING = "accepted: (a value of this type|a datetime)"
 WORDS = rf"{FITTING}.*\. 'mask' and 'nan' are values of missing="
 TYPOS = {
     "another word for mask": ("masked", WORDS),
@@ -654,17 +654,17 @@ def test_missing_argument_of_another_type_is_rejected_even_if_nothing_is_missing
 @pytest.mark.parametrize("value", ["masked", object(), {"a": 0}])
 def test_missing_argument_of_another_type_is_rejected_for_lists(value):
     for rows in ([[1, 2], [3, 4]], pa.array([[1], [2, 3]]), pa.array([[[1]], [[2]]])):
-        with pytest.raises(TypeError, match=r"^missing: x(\.content)* has elements of .*int64.*accepted: an integer"):
+        with pytest.raises(TypeError, match=r"^missing: x(\.content)* has elements of .*int64.*accepted: a value"):
             ah.as_torch(rows, missing=value)
 
 
 NO_FIT = {
-    "a number among booleans": ([True, None], 0, "accepted: True or False"),
-    "a float among integers": ([1, None], 1.5, "accepted: an integer"),
-    "NaN among integers": ([1, None], np.nan, r"accepted: an integer\. 'mask' and 'nan' are values"),
-    "a number among strings": (["a", None], 0, "accepted: a str, such as ''"),
-    "'nan' among strings": (["a", None], "nan", "value is 'nan'; accepted: a str"),
-    "a number among bytes": ([b"a", None], 0, "accepted: bytes, such as b''"),
+    "a number among booleans": ([True, None], 0, "elements of bool, .* accepted: a value of this type$"),
+    "a float among integers": ([1, None], 1.5, "elements of int64, .* accepted: a value of this type$"),
+    "NaN among integers": ([1, None], np.nan, r"accepted: a value of this type\. 'mask' and 'nan' are values"),
+    "a number among strings": (["a", None], 0, "elements of string, .* accepted: a value of this type$"),
+    "'nan' among strings": (["a", None], "nan", "value is 'nan'; accepted: a value of this type$"),
+    "a number among bytes": ([b"a", None], 0, "elements of bytes, .* accepted: a value of this type$"),
     "a number among dates": (
         pa.array([0, None], pa.date32()),
         0,
