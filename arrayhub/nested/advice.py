@@ -16,7 +16,7 @@ rows of equal lengths, the call works for all values.
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -471,7 +471,12 @@ def _call_on_numbers(consumer: str, x: str, array: Any, missing: str = "", way: 
         return ""
     if not _obstacle(array, consumer):
         return call_of(consumer, x, missing, way)
-    cast = next((name for name in _casts(array.dtype) if not _obstacle(_empty(name), consumer)), "")
+    return _call_with_cast(consumer, x, array, _casts(array.dtype), missing, way)
+
+
+def _call_with_cast(consumer: str, x: str, array: Any, dtypes: Iterable[str], missing: str, way: str) -> str:
+    """Return the call that casts an array to the first of several types that the library supports, or ""."""
+    cast = next((name for name in dtypes if not _obstacle(_empty(name), consumer)), "")
     moved = "" if _way_to_copy(array, consumer) == "copy=True" else way
     return cast and call_of(consumer, x, f"dtype={cast!r}", missing, moved)
 
@@ -719,12 +724,8 @@ def _call_by_field(record: Any, consumer: str, x: str) -> str:
     call = call_of(consumer, "column", missing, "copy=True")
     if any(_obstacle(array, consumer) for array in arrays):
         common = attempt(np.result_type, *(array.dtype for array in arrays))[0]
-        if common is None:
-            return ""
-        moved = "" if _way_to_copy(_empty(common), consumer) == "copy=True" else "copy=True"
-        call = call_of(consumer, "column", f"dtype={common.name!r}", missing, moved)
-        if _obstacle(_empty(common), consumer):
-            call = _call_on_numbers(consumer, "column", _empty(common), missing)
+        dtypes = () if common is None else (common.name, *_casts(common))
+        call = _call_with_cast(consumer, "column", arrays[0], dtypes, missing, "copy=True")
     return call and f"{{key: {call} for key, column in {x}.fields.items()}}"
 
 
@@ -887,7 +888,7 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
             return Verdict(consumer, COPY, why, call_of(consumer, "x", way))
         call = _call_on(f"{call}.to_dense()", _without_elements(obj.dtype, 2), consumer)
     elif is_pandas(obj):
-        call = _call_on_levels(obj, consumer) if hasattr(obj, "levels") else _call_on_sparse_columns(obj, consumer)
+        call = _call_on_pandas(obj, consumer)
     elif "collect()" in instead:
         call = call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
     elif instead == "arrayhub.asarray(x, copy=None)":  # an object without memory, such as an image of bits
@@ -902,14 +903,11 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     return Verdict(consumer, CANNOT, why, call)
 
 
-def _call_on_levels(index: Any, consumer: str) -> str:
-    """Return the call that exports the levels of a MultiIndex as columns, or "" for libraries without tables."""
-    names = [name for name in index.names if name is not None]
-    return call_of(consumer, "x.to_frame(index=False)") if consumer in NESTING and len(set(names)) == len(names) else ""
-
-
-def _call_on_sparse_columns(obj: Any, consumer: str) -> str:
-    """Return the call that exports a Series or a DataFrame of pandas whose columns are sparse, or "" for other data."""
+def _call_on_pandas(obj: Any, consumer: str) -> str:
+    """Return the call that exports the levels of a MultiIndex as columns, or sparse columns. Return "" for other data."""
+    if hasattr(obj, "levels"):
+        names = [name for name in obj.names if name is not None]
+        return call_of(consumer, "x.to_frame(index=False)") if consumer in NESTING and len(set(names)) == len(names) else ""
     is_table = is_frame(obj)
     subtypes = [getattr(dtype, "subtype", None) for dtype in (obj.dtypes if is_table else [obj.dtype])]
     if not subtypes or None in subtypes:
@@ -919,10 +917,7 @@ def _call_on_sparse_columns(obj: Any, consumer: str) -> str:
         return matrix and call_of(consumer, matrix, *(() if consumer == "scipy" else ("copy=True",)))
     if is_table and consumer in NESTING:
         return call_of(consumer, "x.sparse.to_dense()")
-    try:
-        like = _without_elements(np.result_type(*subtypes), 1 + is_table)
-    except TypeError:  # columns without a common type
-        return ""
+    like = _without_elements(attempt(np.result_type, *subtypes)[0], 1 + is_table)  # None without a common type
     return _call_on("x.to_numpy(copy=True)" if is_table else "x.to_numpy()", like, consumer)
 
 
