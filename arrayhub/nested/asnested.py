@@ -330,13 +330,8 @@ def _import_times(column: Any, x: NestedArray) -> NestedArray:
     datetimes without a time zone as UTC if others have one. `from_python` raises an error for the latter two.
     """
     values = column.tolist()
-    if not any(issubclass(cls, (datetime.datetime, datetime.timedelta)) for cls in set(map(type, values))):
-        return from_python(_mark_missing(values)) if _has_nanoseconds(values) else x
-    inferred = column.infer_objects()
-    if inferred.dtype != _OBJECTS:
-        return from_arrow(inferred)
-    pairs = zip(values, column.isna().tolist(), strict=True)
-    return from_python([None if is_missing else value for value, is_missing in pairs])
+    is_time = any(issubclass(cls, (datetime.datetime, datetime.timedelta)) for cls in set(map(type, values)))
+    return from_python(_mark_missing(values)) if is_time or _has_nanoseconds(values) else x
 
 
 def _has_nanoseconds(value: Any) -> bool:
