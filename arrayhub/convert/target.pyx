@@ -105,7 +105,7 @@ cdef class Target:
         cdef ArrayType found = type_row(type(obj))
         cdef object cls = self.cls
         if array is None and found is not None and (
-            found.sparse is not None or found.owner == "torch" and _is_sparse_tensor(obj.layout)
+            found.sparse is not None or found.owner == "torch" and not found.refused and _is_sparse_tensor(obj.layout)
         ):
             return self._convert_sparse(obj, call, copy, dtype, move)
         cdef bint moves = move or copy is True
@@ -454,7 +454,9 @@ cdef ArrayType _determine(type cls):
     wraps = row is not None and not row.asked and (row.attribute is not None or row.parse is not None)
     refused = row is not None and not row.asked and not wraps
     speaks = _speaks(cls, row is None or row.asked)
-    if not (speaks or wraps or (refused and row.root in plugins.REGISTERED) or _resembles_array(cls)):
+    # Proxies of the standard library, such as that of a dict, are values, not arrays.
+    holds = refused and row.root not in sys.stdlib_module_names
+    if not (speaks or wraps or holds or _resembles_array(cls)):
         return None
     library = library_of_type(cls)
     make = maker_of(cls)
@@ -474,9 +476,6 @@ def _speaks(cls, may_import):
 
 
 def _resembles_array(cls):
-    row = wrappers.known(cls)
-    if row is not None and row.resembles:
-        return True
     if any("__call__" in vars(base) for base in cls.__mro__):  # such as numpy.poly1d
         return False
     return hasattr(cls, "__array__") or all(hasattr(cls, name) for name in ("shape", "dtype", "__getitem__"))

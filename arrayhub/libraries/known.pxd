@@ -27,8 +27,7 @@ cdef class Library:
     cdef readonly str call              # arrayhub's function that exports to the library, such as "as_torch", or None
     cdef readonly str device_type       # device type of its arrays
     cdef readonly bint reads_host       # whether its arrays may also be in host memory
-    cdef readonly dict types, advice, sparse         # keyed by type name; `wrappers` looks up types in them
-    cdef readonly tuple resembling, spellings
+    cdef readonly tuple spellings
     cdef readonly str instead
     cdef readonly str export_by         # function of an upper layer that exports to the library, or None
     cdef readonly bint nests            # whether its arrays can be nested

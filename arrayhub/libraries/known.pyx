@@ -50,16 +50,17 @@ def _read(str module not None, str function not None, value):
 
 
 cdef class Library:
-    """Row of the table, whose columns `table` describes. The rows of `register_library` have `emit`, too."""
+    """Row of the table, whose columns `table` describes. The rows of `register_library` have `emit`, too.
+
+    `wrappers` reads the columns about types.
+    """
 
     def __init__(self, name, *, install=None, sample=None, roots=(), traits=(), device=None, dtype=None, like=None,
-                 by_driver=(), environment=(), module=None, importers=(), exports=None, own=MAX_IMPORTERS, types=(), advice=(),
-                 sparse=(), resembling=(), spellings=(), instead=None, export_by=None, nests=False, emit=None,
-                 takes_model=False):
+                 by_driver=(), environment=(), module=None, importers=(), exports=None, own=MAX_IMPORTERS, spellings=(),
+                 instead=None, export_by=None, nests=False, emit=None, takes_model=False, **types):
         self.name, self.install, self.sample, self.module = name, install, sample, module
         self.roots, self.like = roots or (name,), like or name
         self.by_driver, self.environment = dict(by_driver), dict(environment)
-        self.types, self.advice, self.sparse, self.resembling = dict(types), dict(advice), dict(sparse), resembling
         self.export_by, self.nests = export_by, nests
         self.spellings, self.instead, self.emit, self.takes_model = spellings, instead, emit, takes_model
         self.recognizers, self.own = importers, 0 if exports is None else min(len(importers), own)

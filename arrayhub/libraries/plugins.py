@@ -109,28 +109,19 @@ def register_library(
             raise TypeError(f"register_library: {name} is {show(function)}; accepted: a function")
     if types is None and parse is None and emit is None and advice is None:
         raise TypeError("register_library: types, parse, emit and advice are omitted; accepted: one or more of them")
-    library = Library(
-        root,
-        types=_parsers(root, types, parse),
-        advice=_advice(root, advice),
-        emit=emit,
-        takes_model=emit is not None and _takes_model(emit),
-    )
-    _refuse_built_in(library)
-    _publish(library)
-    _settled.add(root)
-    forget_types()  # the type cache may contain types of the library that were imported before the registration
-
-
-def _publish(library: Library) -> None:
-    """Replace the row of a library."""
+    parsers = _parsers(root, types, parse)
+    refused = {name: "" for name, parser in parsers.items() if parser is None}
+    imported = {name: parser for name, parser in parsers.items() if parser is not None}
+    entries = dict(entries_of(root, types=imported, refused=refused, advice=_advice(root, advice), registered=True))
+    _refuse_built_in(root, entries, emit)
+    library = Library(root, emit=emit, takes_model=emit is not None and _takes_model(emit))
     global REGISTERED
     with _registering:
-        kept = {key: entry for key, entry in wrappers.TYPES.items() if key[0] != library.name or key in BUILT_IN_TYPES}
-        wrappers.TYPES = kept | dict(
-            entries_of(library.name, types=library.types, advice=library.advice, registered=True)
-        )
-        REGISTERED = {**REGISTERED, library.name: library}
+        kept = {key: entry for key, entry in wrappers.TYPES.items() if key[0] != root or key in BUILT_IN_TYPES}
+        wrappers.TYPES = kept | entries
+        REGISTERED = {**REGISTERED, root: library}
+    _settled.add(root)
+    forget_types()  # the type cache may contain types of the library that were imported before the registration
 
 
 def _takes_model(emit: Callable[..., Any]) -> bool:
@@ -200,20 +191,19 @@ def _parsers(root: str, types: Any, parse: Any) -> dict[str | None, Any]:
     return parsers
 
 
-def _refuse_built_in(library: Library) -> None:
-    root = library.name
-    if library.emit is not None and root in _exported_roots():
+def _refuse_built_in(root: str, entries: dict[tuple[str, str | None], Entry], emit: Any) -> None:
+    if emit is not None and root in _exported_roots():
         raise ValueError(f"register_library: arrayhub already exports to {root!r}; omit emit=")
-    if None in library.types and root in BUILT_IN_ROOTS:
+    if (root, None) in entries and root in BUILT_IN_ROOTS:
         raise ValueError(
             f"register_library: arrayhub already handles {root!r}; parse= is accepted only with types=, the names of"
             " types that it does not handle yet"
         )
-    names = sorted(name for name in {**library.types, **library.advice} if (root, name) in BUILT_IN_TYPES)
-    if names:
+    known = sorted(f"{root}.{name}" for root, name in entries.keys() & BUILT_IN_TYPES)
+    if known:
         raise ValueError(
-            f"register_library: arrayhub already handles {', '.join(f'{root}.{name}' for name in names)}; types= and"
-            " advice= accept only types that it does not handle yet"
+            f"register_library: arrayhub already handles {', '.join(known)}; types= and advice= accept only types that"
+            " it does not handle yet"
         )
 
 

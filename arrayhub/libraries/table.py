@@ -176,6 +176,9 @@ def _call_on_table(obj: Any) -> Any:
     return "x.as_array()", "the units are not included" if has_units else ""
 
 
+_COPY_FRAME = ("", "frame.to_ndarray() copies the frame of the plane")
+
+
 def _usm_memory(module: Any) -> Any:
     import dpctl.memory
 
@@ -198,8 +201,9 @@ def _dpnp_array(module: Any) -> Any:
 # - roots: the top-level modules that define the library's types. By default, this is the name.
 # - types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
 #   that returns the object's element type. If the function returns a NumPy dtype, the array must have this dtype. If it
-#   returns None, the array may have any dtype. For any other result, the object is rejected. Types with the path None
-#   are not imported, not even through their protocols.
+#   returns None, the array may have any dtype. For any other result, the object is rejected.
+# - refused: types that are not imported, not even through their protocols, with their advice. `adapt` does not pass
+#   them to a function, except those of the standard library.
 # - importers: types that compiled code imports, in the order in which `module` (a module of this folder) or `known`
 #   sets the functions. "exactly" excludes subclasses, "derived" includes them. "own" includes those of the library, and
 #   compares names, for types in private modules.
@@ -213,8 +217,6 @@ def _dpnp_array(module: Any) -> Any:
 # - like: the library that `like` and `convert` export to for this library. By default, this is the library itself.
 # - spellings, instead: other names that `convert` accepts for the library. For a library that `convert` does not export
 #   to, `instead` is the call that makes one of its arrays.
-# - resembling: types that hold an array without a protocol, or without a shape and an element type. `adapt` does not
-#   pass them to a function.
 # - advice: the call that errors name, an expression in `x` that returns an array or nested data. A pair contains the
 #   call, or "" without one, and a remark. A function returns one of these for an object. The default is "x." and the
 #   path in `types`. For types that only `advice` lists, the protocols are tried first.
@@ -241,8 +243,13 @@ TABLE: dict[str, dict[str, Any]] = {
             "BytesIO": "getbuffer()",
             "SharedMemory": "buf",
             "SynchronizedBase": "get_obj()",
+        },
+        refused={
             # The buffers of pointers contain the addresses.
-            **dict.fromkeys(["_Pointer", "c_char_p", "c_void_p", "BaseProxy", "ShareableList"]),
+            **dict.fromkeys(["_Pointer", "c_void_p"], ("", "numpy.ctypeslib.as_array(pointer, shape) views a target")),
+            "c_char_p": "x.value",
+            "BaseProxy": "x[:]",
+            "ShareableList": "list(x)",
         },
         advice={
             **dict.fromkeys(["dict_items", "dict_keys", "dict_values", "filter", "frozenset"], "list(x)"),
@@ -250,10 +257,6 @@ TABLE: dict[str, dict[str, Any]] = {
             "dict": _call_on_dict,
             "str": ("", "numpy.load(x) reads an .npy file, PIL.Image.open(x) an image, and [x] is text"),
             "Array": "list(x)",  # of Python objects or pointers
-            "c_char_p": "x.value",
-            **dict.fromkeys(["_Pointer", "c_void_p"], ("", "numpy.ctypeslib.as_array(pointer, shape) views a target")),
-            "BaseProxy": "x[:]",
-            "ShareableList": "list(x)",
         },
     ),
     "torch": dict(
@@ -266,9 +269,7 @@ TABLE: dict[str, dict[str, Any]] = {
         module="torch",
         importers=(("derived", "torch", "Tensor"),),
         exports=("cuda", True),
-        resembling=("PackedSequence",),
-        types=dict.fromkeys(["PackedSequence", "TypedStorage", "UntypedStorage"]),
-        advice={
+        refused={
             "PackedSequence": ("x.data", "x.batch_sizes contains the ends of its steps"),
             "TypedStorage": "torch.empty(0, dtype=x.dtype).set_(x)",
             "UntypedStorage": "torch.empty(0, dtype=torch.uint8).set_(x)",
@@ -289,9 +290,9 @@ TABLE: dict[str, dict[str, Any]] = {
         importers=(("own", "jaxlib", "ArrayImpl"), ("own", "jax", "ArrayImpl")),
         exports=("cuda", True),
         sparse={"JAXSparse": "jax"},
-        types={"JAXSparse": None, "Shard": "data"},
+        types={"Shard": "data"},
+        refused={"JAXSparse": "arrayhub.assparse(x)"},
         advice={
-            "JAXSparse": "arrayhub.assparse(x)",
             "PRNGKeyArray": "jax.random.key_data(x)",
             "Tracer": ("", "call arrayhub outside of the transformed function, because traced arrays lack memory"),
             "Ref": "x[...]",
@@ -309,8 +310,7 @@ TABLE: dict[str, dict[str, Any]] = {
         importers=(("exactly", "cupy", "ndarray"),),
         exports=("cuda", False),
         sparse={"spmatrix": "cupy"},
-        types={"spmatrix": None},
-        advice={"spmatrix": _call_on_sparse},
+        refused={"spmatrix": _call_on_sparse},
     ),
     "dpctl": dict(
         spellings=("dpctl", "dpctl.tensor"),
@@ -365,9 +365,8 @@ TABLE: dict[str, dict[str, Any]] = {
         traits=("ARROW_BYTES_ARE_OBJECTS",),  # up to 2.1.0, columns that export fixed-size bytes have the dtype Object
         dtype="read_polars",
         importers=(("exactly", "polars", "Series"),),
-        resembling=("LazyFrame",),
-        types={"LazyFrame": None},
-        advice={"LazyFrame": "x.collect()", "Series": "x.cast(float)"},
+        refused={"LazyFrame": "x.collect()"},
+        advice={"Series": "x.cast(float)"},
     ),
     "pandas": dict(
         export_by="nested.export.pandas:as_pandas",
@@ -382,14 +381,13 @@ TABLE: dict[str, dict[str, Any]] = {
             "ArrowExtensionArray": ("__arrow_array__()", _dtype_of_arrow),
             "DataFrame": ("values", _dtype_of_frame),
             **dict.fromkeys(["Index", "Series"], ("values", _dtype_of_series)),
-            **dict.fromkeys(["ExtensionArray", "MultiIndex"]),
         },
-        advice=dict.fromkeys([*_DTYPE_OF_PANDAS, "DataFrame", "ExtensionArray", "Index", "Series"], _call_on_pandas),
+        refused={"ExtensionArray": _call_on_pandas, "MultiIndex": ""},
+        advice=dict.fromkeys([*_DTYPE_OF_PANDAS, "DataFrame", "Index", "Series"], _call_on_pandas),
     ),
     "narwhals": dict(
         traits=("ARROW_STREAM_FIRST",),  # narwhals 2.29 concatenates even a single chunk for __arrow_c_array__
-        types={"LazyFrame": None},
-        advice={"LazyFrame": "x.collect()"},
+        refused={"LazyFrame": "x.collect()"},
     ),
     # Each call of __arrow_c_stream__ runs the query again (duckdb 2.0, ibis 12, datafusion 55; by design:
     # duckdb/duckdb#17084).
@@ -405,12 +403,9 @@ TABLE: dict[str, dict[str, Any]] = {
             "Index": "data",
             "NumpyArray": ("data", _dtype_of_awkward),
             "RegularArray": ("to_backend_array()", _dtype_of_awkward),
-            **dict.fromkeys(["ArrayBuilder", "Content", "Record", "TypeTracerArray"]),
         },
-        advice={
-            "ArrayBuilder": "x.snapshot()",
-            **dict.fromkeys(["Array", "Content", "NumpyArray", "RegularArray"], _call_on_awkward),
-        },
+        refused={"ArrayBuilder": "x.snapshot()", "Content": _call_on_awkward, "Record": "", "TypeTracerArray": ""},
+        advice=dict.fromkeys(["Array", "NumpyArray", "RegularArray"], _call_on_awkward),
     ),
     "xarray": dict(
         export_by="libraries.xarray:as_xarray",
@@ -418,18 +413,14 @@ TABLE: dict[str, dict[str, Any]] = {
         install="pip install xarray",
         sample=lambda xarray: xarray.DataArray([0.0, 1.0]),
         importers=(("own", "xarray", "DataArray", "NamedArray"),),
-        types={
-            "DataArray": ("data", _dtype_of_xarray),
-            "NamedArray": ("data", _dtype_of_xarray),
-            **dict.fromkeys(["CFTimeIndex", "DataTree", "Dataset"]),
-        },
-        advice={**dict.fromkeys(["DataArray", "NamedArray"], "x.to_numpy()"), "Dataset": "x.to_array()"},
+        types=dict.fromkeys(["DataArray", "NamedArray"], ("data", _dtype_of_xarray)),
+        refused={"CFTimeIndex": "", "DataTree": "", "Dataset": "x.to_array()"},
+        advice=dict.fromkeys(["DataArray", "NamedArray"], "x.to_numpy()"),
     ),
     "warp": dict(
         traits=("LEGACY_IS_WRITABLE",),
         importers=(("exactly", "warp", "array"),),
-        types=dict.fromkeys(["StructInstance", "fabricarray", "indexedarray", "indexedfabricarray"]),
-        advice={
+        refused={
             "StructInstance": "x.numpy_value()",
             **dict.fromkeys(["fabricarray", "indexedarray", "indexedfabricarray"], "x.contiguous()"),
         },
@@ -447,12 +438,8 @@ TABLE: dict[str, dict[str, Any]] = {
     "av": dict(
         traits=("LEGACY_IS_WRITABLE",),
         importers=(("own", "av", "VideoPlane"),),
-        resembling=("AudioFrame", "VideoFrame"),
-        types=dict.fromkeys(["AudioFrame", "AudioPlane", "VideoFrame"]),
-        advice={
-            **dict.fromkeys(["AudioFrame", "VideoFrame"], "x.to_ndarray()"),
-            **dict.fromkeys(["AudioPlane", "VideoPlane"], ("", "frame.to_ndarray() copies the frame of the plane")),
-        },
+        refused={**dict.fromkeys(["AudioFrame", "VideoFrame"], "x.to_ndarray()"), "AudioPlane": _COPY_FRAME},
+        advice={"VideoPlane": _COPY_FRAME},
     ),
     "PIL": dict(
         spellings=("pil", "pillow"),
@@ -464,9 +451,8 @@ TABLE: dict[str, dict[str, Any]] = {
         instead="tensorflow.convert_to_tensor(arrayhub.as_numpy(x))",
         traits=("DLPACK_BY_IMPORTER",),
         importers=(("own", "tensorflow", "EagerTensor"),),
-        types=dict.fromkeys(["IndexedSlices", "RaggedTensor", "SparseTensor", "Variable"]),
-        advice={
-            "EagerTensor": "x.numpy()",
+        advice={"EagerTensor": "x.numpy()"},
+        refused={
             "IndexedSlices": "tensorflow.convert_to_tensor(x)",
             "RaggedTensor": ("x.flat_values", "x.nested_row_splits contains the starts of its rows"),
             "SparseTensor": "tensorflow.sparse.to_dense(x)",
@@ -485,54 +471,41 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("USMArray",), sparse={"SparseArray": "arrayhub"}, advice={"SparseArray": "x.to_dense()"}
     ),
     "astropy": dict(
-        resembling=("NDData",),
-        types=dict.fromkeys(["FITS_rec", "FITS_record", "NDData", "Quantity", "Table"]),
-        advice={
+        refused={
             "FITS_rec": "arrayhub.asnested(x)",  # stored values are not scaled
+            "FITS_record": "",
             "NDData": ("x.data", "the mask, the unit and the uncertainty are not included"),
             "Quantity": _call_on_quantity,
             "Table": _call_on_table,
         },
     ),
-    "bitarray": dict(types={"bitarray": None}, advice={"bitarray": "numpy.frombuffer(x.unpack(), bool)"}),
+    "bitarray": dict(refused={"bitarray": "numpy.frombuffer(x.unpack(), bool)"}),
     # ``__array_interface__`` decompresses or computes another array on each access.
-    "blosc2": dict(types={"Operand": None}, advice=dict.fromkeys(["Operand", "SimpleProxy"], "x[:]")),
+    "blosc2": dict(refused={"Operand": "x[:]"}, advice={"SimpleProxy": "x[:]"}),
     # Images without a shape and an element type.
     "cv2": dict(
         spellings=("opencv",),
         instead="arrayhub.as_numpy(x)",
-        resembling=("UMat",),
-        types={"UMat": None},
-        advice={"UMat": "x.get()"},
+        refused={"UMat": "x.get()"},
     ),
     "PySide6": dict(
         roots=("PySide6", "PyQt6"),
-        resembling=("QImage",),
-        types={"QImage": None},
-        advice={"QImage": ("x.constBits()", "it has x.bytesPerLine() bytes per row, and is valid while x exists")},
+        refused={"QImage": ("x.constBits()", "it has x.bytesPerLine() bytes per row, and is valid while x exists")},
     ),
     "dask": dict(
         instead="dask.array.from_array(arrayhub.as_numpy(x))",
-        types=dict.fromkeys(["Array", "FrameBase"]),  # FrameBase: a DataFrame, a Series or an Index
-        advice=dict.fromkeys(["Array", "FrameBase"], "x.compute()"),
+        refused=dict.fromkeys(["Array", "FrameBase"], "x.compute()"),  # FrameBase: a DataFrame, a Series or an Index
     ),
     "gt4py": dict(types={"NdArrayField": "ndarray"}),
     # Arrays in files, and the memory into which zarr reads them.
     "h5py": dict(
         roots=("h5py", "netCDF4", "zarr"),
-        types={
-            **dict.fromkeys(["AbstractView", "Dataset", "Variable"]),
-            "Buffer": "as_array_like()",
-            "NDBuffer": "as_ndarray_like()",
-        },
-        advice={
-            **dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py),
-            **dict.fromkeys(["Array", "Variable"], "x[...]"),  # of zarr and netCDF4
-        },
+        types={"Buffer": "as_array_like()", "NDBuffer": "as_ndarray_like()"},
+        refused={**dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py), "Variable": "x[...]"},
+        advice={"Array": "x[...]"},  # of zarr
     ),
     "marray": dict(
-        types={"masked_namespace.<locals>.MArray": None},
-        advice={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},
+        refused={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},
     ),
     "openvino": dict(
         types={"Constant": ("data", _dtype_of_openvino), "Tensor": ("data", _dtype_of_openvino)},
@@ -542,40 +515,33 @@ TABLE: dict[str, dict[str, Any]] = {
         },
     ),
     # Values with a unit, which pass on every attribute to the values, also those of the protocols.
-    "pint": dict(
-        roots=("pint", "openmm"), types={"Quantity": None}, advice={"Quantity": lambda x: (_call_on_value(x), _NO_UNIT)}
-    ),
+    "pint": dict(roots=("pint", "openmm"), refused={"Quantity": lambda x: (_call_on_value(x), _NO_UNIT)}),
     # The host can read this memory only while it is mapped.
     "pyopencl": dict(
-        types=dict.fromkeys(["Array", "Image", "MemoryObjectHolder", "SVM", "SVMPointer"]), advice={"Array": "x.get()"}
+        refused={"Array": "x.get()", **dict.fromkeys(["Image", "MemoryObjectHolder", "SVM", "SVMPointer"], "")}
     ),
     "scipy": dict(
         export_by="sparse.export:export_scipy",
         spellings=("scipy.sparse",),
         sparse={"_spbase": "scipy", "sparray": "scipy", "spmatrix": "scipy"},
-        types=dict.fromkeys(["_spbase", "sparray", "spmatrix"]),
-        advice=dict.fromkeys(["_spbase", "sparray", "spmatrix"], _call_on_sparse),  # dok_array is also a dict
+        refused=dict.fromkeys(["_spbase", "sparray", "spmatrix"], _call_on_sparse),  # dok_array is also a dict
     ),
     # A view of an image does not keep the image alive, and a write to the image may move its memory.
-    "SimpleITK": dict(resembling=("Image",), types={"Image": None}, advice={"Image": "SimpleITK.GetArrayFromImage(x)"}),
+    "SimpleITK": dict(refused={"Image": "SimpleITK.GetArrayFromImage(x)"}),
     # The pixels belong to a bitmap, a surface or an array, which these objects do not keep alive.
-    "skia": dict(
-        resembling=("Pixmap", "Surface"),
-        types=dict.fromkeys(["Pixmap", "Surface"]),
-        advice={"Pixmap": "x.tobytes()", "Surface": "x.toarray()"},
-    ),
+    "skia": dict(refused={"Pixmap": "x.tobytes()", "Surface": "x.toarray()"}),
     "sparse": dict(
         export_by="sparse.export:export_pydata_sparse",
         like="pydata_sparse",
         spellings=("sparse",),
         sparse={"SparseArray": "pydata_sparse"},
-        types={"SparseArray": None},
-        advice={"SparseArray": _call_on_pydata_sparse},
+        refused={"SparseArray": _call_on_pydata_sparse},
     ),
     # A buffer of vtkBitArray contains packed bits.
     "vtkmodules": dict(
-        resembling=("vtkBitArray", "vtkCellArray", "vtkDataArray", "vtkDataSet", "vtkPoints"),
-        types=dict.fromkeys(["vtkBitArray", "vtkCellArray", "vtkDataSet", "vtkPoints"]),
-        advice={"vtkBitArray": "vtk.util.numpy_support.vtk_to_numpy(x)"},
+        refused={
+            "vtkBitArray": "vtk.util.numpy_support.vtk_to_numpy(x)",
+            **dict.fromkeys(["vtkCellArray", "vtkDataSet", "vtkPoints"], ""),
+        },
     ),
 }

@@ -33,7 +33,6 @@ class Entry(NamedTuple):
     parse: Callable[[Any], Any] | None = None  # a plug-in's function that returns the array
     words: str = ""  # name of the plug-in's function or path, for error messages
     sparse: str | None = None  # module of sparse/ that imports the objects
-    resembles: bool = False  # the objects hold an array without a protocol, or without a shape and an element type
 
 
 def path_getter(path: str) -> Callable[[Any], Any]:
@@ -54,28 +53,26 @@ def path_getter(path: str) -> Callable[[Any], Any]:
 def entries_of(
     library: str,
     roots: Iterable[str] = (),
-    types: Mapping[str, Any] = {},
-    advice: Mapping[str, Any] = {},
-    sparse: Mapping[str, str] = {},
-    resembling: Iterable[str] = (),
+    types: Mapping[Any, Any] = {},
+    refused: Mapping[Any, Any] = {},
+    advice: Mapping[Any, Any] = {},
+    sparse: Mapping[Any, str] = {},
     registered: bool = False,
     **columns: Any,
 ) -> Iterator[tuple[tuple[str, str | None], Entry]]:
     """Yield the entries of a row, with their keys. `registered` is true for a row of `register_library`."""
-    for name in {**types, **advice, **sparse, **dict.fromkeys(resembling)}:
+    for name in {**types, **refused, **advice, **sparse}:
         path = types.get(name)
         path, dtype = path if isinstance(path, tuple) else (path, Entry._field_defaults["dtype"])
-        call = advice.get(name, f"x.{path}" if path and not registered else "")
+        call = {**refused, **advice}.get(name, f"x.{path}" if path and not registered else "")
+        asked = name not in types and name not in refused
         parse, words = None, ""
         if registered and path is not None:
             function = None if isinstance(path, str) else path
             parse, words = function or path_getter(path), name_source(function or path, library)
             path = path if function is None else None
         for root in roots or (library,):
-            yield (
-                (root, name),
-                Entry(root, path, dtype, call, name not in types, parse, words, sparse.get(name), name in resembling),
-            )
+            yield (root, name), Entry(root, path, dtype, call, asked, parse, words, sparse.get(name))
 
 
 def name_source(source: Any, root: str) -> str:

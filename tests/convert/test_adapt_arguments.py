@@ -7,6 +7,7 @@ import functools
 import os
 import subprocess
 import sys
+from multiprocessing import managers
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -137,6 +138,7 @@ REFUSED = {
     "dask, 0-d": lambda path: pytest.importorskip("dask.array").ones(3).sum(),
     "h5py": lambda path: pytest.importorskip("h5py").File(path / "a", "w").create_dataset("x", data=ONES),
     "h5py, 0-d": lambda path: pytest.importorskip("h5py").File(path / "a", "w").create_dataset("x", data=1.0),
+    "storage of torch": lambda path: pytest.importorskip("torch").ones(3).untyped_storage(),
     "jax key": lambda path: pytest.importorskip("jax").random.key(0),
     "SimpleITK": lambda path: pytest.importorskip("SimpleITK").Image([3, 2], 1),
     "LazyFrame": lambda path: pytest.importorskip("polars").LazyFrame({"a": [1]}),
@@ -250,6 +252,7 @@ OPTIONS = {
     "Polynomial": lambda: np.polynomial.Polynomial([1, 2]),
     "ufunc": lambda: np.add,
     "slice": lambda: slice(1, 2),
+    "proxy": lambda: object.__new__(managers.DictProxy),
     "enum": lambda: Color.RED,
     "dataclass": lambda: Options(weights=np.ones(2)),
     "function": lambda: len,
