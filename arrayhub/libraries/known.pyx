@@ -9,7 +9,6 @@ import gc
 import importlib
 import os
 import sys
-from functools import partial
 
 import numpy as np
 
@@ -44,11 +43,6 @@ cdef list _library_of = [None]      # for each import function: the library's ro
 cdef dict _by_root = {}
 
 
-def _read(str module not None, str function not None, value):
-    """Convert a device object or an element type by a function of `devices` or `dtypes`, which the first call imports."""
-    return getattr(importlib.import_module(f"arrayhub.libraries.{module}"), function)(value)
-
-
 cdef class Library:
     """Row of the table, whose columns `table` describes. The rows of `register_library` have `emit`, too.
 
@@ -72,9 +66,9 @@ cdef class Library:
             self.call = f"as_{name}"
         for root in self.roots:
             if device is not None:
-                READERS[root] = partial(_read, "devices", device)
+                READERS[root] = device
             if dtype is not None:
-                dtypes.TYPE_READERS[root] = partial(_read, "dtypes", dtype)
+                dtypes.TYPE_READERS[root] = dtype
 
     cdef int add(self) except -1:
         """Add the row to the table of libraries that arrayhub handles, and number its importers."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from arrayhub._core.errors import show
 from arrayhub.adapters import arrow
+from arrayhub.libraries import devices, dtypes
 
 FIRST_ROWS = 100  # rows of a pandas object that decide whether `asnested` supports it
 
@@ -213,7 +214,7 @@ def _dpnp_array(module: Any) -> Any:
 #   nested.
 # - sparse: the module of sparse/ that imports the objects of a type.
 # - traits: deviations from the specifications, see adapters/type_cache.
-# - device, dtype: functions of `devices` and `dtypes` that read the library's device objects and element types.
+# - device, dtype: functions that read the library's device objects and element types.
 # - like: the library that `like` and `convert` export to for this library. By default, this is the library itself.
 # - spellings, instead: other names that `convert` accepts for the library. For a library that `convert` does not export
 #   to, `instead` is the call that makes one of its arrays.
@@ -264,8 +265,8 @@ TABLE: dict[str, dict[str, Any]] = {
         install="pip install torch",
         sample=lambda torch: torch.arange(3.0),
         traits=("LEGACY_IS_WRITABLE", "DLPACK_BY_IMPORTER"),
-        device="read_torch",
-        dtype="by_name",
+        device=devices.read_torch,
+        dtype=dtypes.by_name,
         module="torch",
         importers=(("derived", "torch", "Tensor"),),
         exports=("cuda", True),
@@ -285,7 +286,7 @@ TABLE: dict[str, dict[str, Any]] = {
         },  # or most of a GPU's memory is used
         roots=("jax", "jaxlib"),
         traits=("NO_STREAM_IS_NONE",),
-        device="read_jax",
+        device=devices.read_jax,
         module="jax",
         importers=(("own", "jaxlib", "ArrayImpl"), ("own", "jax", "ArrayImpl")),
         exports=("cuda", True),
@@ -305,7 +306,7 @@ TABLE: dict[str, dict[str, Any]] = {
         sample=lambda cupy: cupy.arange(3.0) if cupy.is_available() else cupy.ndarray,
         roots=("cupy", "cupyx"),
         traits=("LEGACY_IS_WRITABLE",),
-        device="read_cupy",
+        device=devices.read_cupy,
         module="cupy",
         importers=(("exactly", "cupy", "ndarray"),),
         exports=("cuda", False),
@@ -335,7 +336,7 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("numba.cuda",),
         install="pip install numba",
         roots=("numba", "numba_cuda"),
-        dtype="read_numba",
+        dtype=dtypes.read_numba,
         traits=("SILENT_ON_DEFAULT",),
         exports=("cuda", True),
     ),
@@ -347,7 +348,7 @@ TABLE: dict[str, dict[str, Any]] = {
         sample=lambda pyarrow: pyarrow.array([0.0, 1.0]),
         traits=("ARROW_ARRAY_FIRST",),
         like="arrow",
-        dtype="read_pyarrow",
+        dtype=dtypes.read_pyarrow,
         importers=(("derived", "pyarrow", "Array", "ChunkedArray", "RecordBatch", "Scalar", "Table"),),
         advice={
             **dict.fromkeys(["SparseCOOTensor", "SparseCSCMatrix"], "x.to_tensor()"),
@@ -363,7 +364,7 @@ TABLE: dict[str, dict[str, Any]] = {
         install="pip install polars",
         sample=lambda polars: polars.Series([0.0, 1.0]),
         traits=("ARROW_BYTES_ARE_OBJECTS",),  # up to 2.1.0, columns that export fixed-size bytes have the dtype Object
-        dtype="read_polars",
+        dtype=dtypes.read_polars,
         importers=(("exactly", "polars", "Series"),),
         refused={"LazyFrame": "x.collect()"},
         advice={"Series": "x.cast(float)"},
@@ -374,7 +375,7 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("pd",),
         install="pip install pandas",
         sample=lambda pandas: pandas.Series([0.0, 1.0]),
-        dtype="read_pandas",
+        dtype=dtypes.read_pandas,
         importers=(("own", "pandas", "Series", "Index"),),
         types={
             **{name: ("to_numpy()", dtype_of) for name, dtype_of in _DTYPE_OF_PANDAS.items()},
@@ -425,14 +426,14 @@ TABLE: dict[str, dict[str, Any]] = {
             **dict.fromkeys(["fabricarray", "indexedarray", "indexedfabricarray"], "x.contiguous()"),
         },
     ),
-    "array_api_strict": dict(dtype="by_name"),
+    "array_api_strict": dict(dtype=dtypes.by_name),
     "mlx": dict(
         traits=("LEGACY_IS_WRITABLE",),
-        dtype="by_name",
+        dtype=dtypes.by_name,
         importers=(("exactly", "mlx.core", "array"),),  # bfloat16 buffers lack a PEP 3118 format
     ),
     "paddle": dict(
-        dtype="by_name",
+        dtype=dtypes.by_name,
         importers=(("exactly", "paddle", "Tensor"), ("own", "paddle", "EagerParamBase")),
     ),
     "av": dict(
@@ -464,8 +465,8 @@ TABLE: dict[str, dict[str, Any]] = {
     # oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict.
     # Inverting the flag would make the tables writable once oneDAL corrects it. Their DLPack capsules are read-only.
     "onedal": dict(traits=("SYCL_IS_READONLY",)),
-    "tvm_ffi": dict(device="read_tvm_ffi"),
-    "cuda.core": dict(roots=("cuda",), device="read_cuda_core"),
+    "tvm_ffi": dict(device=devices.read_tvm_ffi),
+    "cuda.core": dict(roots=("cuda",), device=devices.read_cuda_core),
     # The rows below only have types, advice and sparse arrays.
     "arrayhub": dict(
         spellings=("USMArray",), sparse={"SparseArray": "arrayhub"}, advice={"SparseArray": "x.to_dense()"}

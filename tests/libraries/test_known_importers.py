@@ -247,15 +247,6 @@ def test_subclass_of_a_pandas_series_is_imported_by_the_path_of_the_row():
         ah.asarray(Copying([1.0, 2.0]))
 
 
-def test_rows_name_existing_functions():
-    from arrayhub.libraries import devices, dtypes
-    from arrayhub.libraries.table import TABLE
-
-    for columns in TABLE.values():
-        for column, module in (("device", devices), ("dtype", dtypes)):
-            assert column not in columns or callable(getattr(module, columns[column]))
-
-
 @pytest.mark.parametrize("dtype", ["float64", "Int64", "boolean", "Float32", "datetime64[us]", "int64[pyarrow]"])
 def test_memory_of_a_pandas_series_is_read_only(dtype):
     pd = pytest.importorskip("pandas", minversion="3")  # which shares the memory of copies until one is written
