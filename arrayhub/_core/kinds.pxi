@@ -20,10 +20,10 @@ cdef const char* _STRINGS = b"has strings"
 cdef const char* _BINARY = b"has byte strings"
 cdef const char* _LENGTHS = b"has lists, which may have different lengths"
 cdef const char* _ROWS = b"has fixed-size lists whose elements do not form a dense array"
-cdef const char* _PACKED = b"packs eight values into a byte; pass copy=True, which unpacks them"
-cdef const char* _COLUMNS = b"has columns; pass copy=True, which makes a matrix of them, or pass one column"
+cdef const char* _PACKED = b"packs eight values into a byte; accepted: copy=True, which unpacks them"
+cdef const char* _COLUMNS = b"has columns; accepted: one column, or copy=True, which makes a matrix of them"
 cdef const char* _ENCODED = b"is dictionary-encoded"
-cdef const char* _CHUNKS = b"has several chunks; pass copy=True, which concatenates them"
+cdef const char* _CHUNKS = b"has several chunks; accepted: one chunk, or copy=True, which concatenates them"
 
 NODE_KINDS[:] = [
     #        name             properties                 buffers  children  refusal

@@ -524,10 +524,8 @@ cdef int refuse_negative_strides(Descriptor a) except -1:
         return 0
     for k in range(a.nd_):
         if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
-            raise BufferError(
-                f"DLPack: byte strides {stride_tuple(a)} are negative, for which torch aborts the process; pass copy=True to"
-                " __dlpack__ or to the function for the library, such as arrayhub.as_torch(x, copy=True)"
-            )
+            reason = f"byte strides {stride_tuple(a)} are negative, for which torch aborts the process"
+            raise Refusal("DLPack", reason, "copy=True", "arrayhub.as_torch(x, copy=True)")
     return 0
 
 

@@ -15,7 +15,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, ValueRefusal, first_line
+from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, ValueRefusal, first_line, form_of, name_argument
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import order_on_stream
@@ -400,7 +400,10 @@ cdef Descriptor cast_imported(Descriptor a, object obj, object dtype):
         return numpy_library.copy_values_as(obj, dtype)
     if objects_of(obj) is not None:
         return cast_imported(a, values_of(obj), dtype)
-    return transfer.astype(a, dtype)
+    try:
+        return transfer.astype(a, dtype)
+    except (TypeError, ValueError) as error:      # of NumPy
+        raise name_argument(form_of(error), "dtype")
 
 
 cdef int check_numbers(Descriptor a, object dtype) except -1:
@@ -435,7 +438,7 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
 cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
     """Return `a`. Raise BufferError if the import has copied memory of `obj`, for ``copy=False``."""
     if import_copied(a, obj) and not is_value(obj) and not PyCapsule_CheckExact(obj):
-        raise Refusal(call, f"{name_of_type(type(obj))} can only be imported as a copy; pass copy=None, which copies",
+        raise Refusal(call, f"{name_of_type(type(obj))} can only be imported as a copy", "copy=None, which copies",
                       call="arrayhub.asarray(x, copy=None)" if call == "asarray" else "")
     return a
 
@@ -1348,8 +1351,8 @@ cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
         except Exception as error:
             if offered is not None and not PyCapsule_CheckExact(offered):
                 refusal = error
-    advice = "" if copied else "; pass copy=True"
-    raise Refusal("convert", f"{to}.from_dlpack rejects {a!r}: {first_line(refusal)}{advice}") from refusal
+    accepted = "" if copied else "copy=True"
+    raise Refusal("convert", f"{to}.from_dlpack rejects {a!r}: {first_line(refusal)}", accepted) from refusal
 
 
 cdef int check_view(Descriptor a, object result, str call) except -1:
@@ -1360,14 +1363,14 @@ cdef int check_view(Descriptor a, object result, str call) except -1:
     except PASSES_ON:
         raise
     except Exception as error:
-        reason = f"arrayhub cannot determine whether the result of {call} is a view ({error}); pass copy=True"
-        raise Refusal("convert", reason) from error
+        reason = f"arrayhub cannot determine whether the result of {call} is a view ({error})"
+        raise Refusal("convert", reason, "copy=True") from error
     if size_of(a) and back.data_ != a.data_ or back.shape != a.shape or back.dtype != a.dtype:
-        raise Refusal("convert", f"{call} copies the memory although no copy was requested; pass copy=True")
+        raise Refusal("convert", f"{call} copies the memory although no copy was requested", "copy=True")
     if back.flags_ & WRITEABLE and not a.flags_ & WRITEABLE:
         raise Refusal(
             "convert",
-            f"the array is read-only, but the result of {call} is writable; pass copy=True, or allow_readonly=True and do not"
-            " write",
+            f"the array is read-only, but the result of {call} is writable",
+            "copy=True, or allow_readonly=True if the result is not written",
         )
     return 0

@@ -314,7 +314,7 @@ cdef int refuse_mask(object obj) except -1:
         if mask.dtype.names is None and mask.ndim and getattr(obj, "unit", None) is None:
             call = "arrayhub.asnested(x)" if mask.any() else "arrayhub.asarray(x, copy=None)"
     raise TypeRefusal(f"{module_of(cls)}.{cls.__name__}", "mask is set",
-                      f"arrays without a mask. Use x.filled(value), or {bare} to ignore it", call)
+                      f"arrays without a mask, such as x.filled(value), or {bare}, which ignores the mask", call)
 
 
 cdef bint is_attribute(object obj, str name) except -1:

@@ -435,12 +435,12 @@ cdef int refuse_unsafe(object tensor) except -1:
         raise Refusal("torch", "is_neg() is True, so memory holds the negated values", call="x.resolve_neg()")
     tensor_layout = tensor.layout
     if tensor_layout is not _torch.strided:
-        calls, call = "x.to_dense()", "x.to_dense()"
+        accepted, call = "torch.strided", "x.to_dense()"
         if tensor_layout is _torch.jagged:
-            calls, call = jagged_call(tensor), ""
+            accepted, call = advice_for_jagged(tensor)
         elif str(tensor_layout).startswith("torch.sparse_"):
-            calls, call = "arrayhub.assparse(x) instead, or x.to_dense()", "arrayhub.assparse(x)"
-        raise Refusal("torch", f"layout is {tensor_layout}", f"torch.strided; call {calls} first", call)
+            accepted, call = "torch.strided, as of x.to_dense()", "arrayhub.assparse(x)"
+        raise Refusal("torch", f"layout is {tensor_layout}", accepted, call)
     if tensor.is_meta:
         raise Refusal("torch", "device is 'meta', without memory; accepted: tensors with data")
     dtype = str(tensor.dtype)
@@ -482,14 +482,14 @@ cdef bint is_uninitialized(object tensor) except -1:
     return isinstance(tensor, _torch.nn.parameter.UninitializedTensorMixin)
 
 
-cdef str jagged_call(object tensor):
-    """Return the calls to suggest for a jagged tensor."""
+cdef tuple advice_for_jagged(object tensor):
+    """Return what is accepted instead of a jagged tensor, and the call that imports it, or ""."""
     ragged = [axis for axis, length in enumerate(tensor.shape) if not isinstance(length, int)]
     if ragged != [1]:
-        return "x.to_padded_tensor(0.0)"
-    if tensor.lengths() is not None:      # torch does not pad tensors with gaps between their rows
-        return "arrayhub.asnested(x) instead, or x.values()"
-    return "arrayhub.asnested(x) instead, or x.values() or x.to_padded_tensor(0.0)"
+        return "torch.strided, as of x.to_padded_tensor(0.0)", ""
+    has_gaps = tensor.lengths() is not None      # torch does not pad tensors with gaps between their rows
+    dense = "x.values()" if has_gaps else "x.values() or x.to_padded_tensor(0.0)"
+    return f"torch.strided, as of {dense}", "arrayhub.asnested(x)"
 
 
 cdef int refuse_parts_of_bytes(object tensor) except -1:
@@ -505,24 +505,25 @@ cdef int refuse_parts_of_bytes(object tensor) except -1:
     return 0
 
 
-# States in which a tensor's memory cannot be shared: a predicate, the text of the error, and the call that returns all values.
+# States in which a tensor's memory cannot be shared: a predicate, the state, what is accepted, and the call that returns all
+# values.
 _WITHOUT_MEMORY = (
-    (lambda torch, x: isinstance(x, torch.masked.MaskedTensor),
-     "it has a mask; call x.to_tensor(value), or x.get_data() to ignore the mask", ""),
-    (lambda torch, x: is_uninitialized(x), "it does not have a shape yet; call x.materialize(shape)", ""),
-    (lambda torch, x: x.is_nested, "it is nested; call x.to_padded_tensor(0.0), or x.unbind() for its parts", ""),
-    (lambda torch, x: x.is_quantized, "it is quantized; call x.int_repr() or x.dequantize()", "x.dequantize()"),
-    (lambda torch, x: isinstance(x, torch.distributed.tensor.DTensor), "it is distributed; call x.to_local()", ""),
-    (lambda torch, x: x._is_zerotensor(), "it is a zero tensor without memory; call x.clone()", "x.clone()"),
-    (lambda torch, x: x.untyped_storage().nbytes() == 0, "its storage was resized to 0 bytes", ""),
+    (lambda torch, x: isinstance(x, torch.masked.MaskedTensor), "it has a mask",
+     "x.to_tensor(value), or x.get_data(), which ignores the mask", ""),
+    (lambda torch, x: is_uninitialized(x), "it does not have a shape yet", "x.materialize(shape)", ""),
+    (lambda torch, x: x.is_nested, "it is nested", "x.to_padded_tensor(0.0), or x.unbind() for its parts", ""),
+    (lambda torch, x: x.is_quantized, "it is quantized", "x.int_repr() or x.dequantize()", "x.dequantize()"),
+    (lambda torch, x: isinstance(x, torch.distributed.tensor.DTensor), "it is distributed", "x.to_local()", ""),
+    (lambda torch, x: x._is_zerotensor(), "it is a zero tensor without memory", "", "x.clone()"),
+    (lambda torch, x: x.untyped_storage().nbytes() == 0, "its storage was resized to 0 bytes", "", ""),
 )
 
 
 cdef object tensor_error(object tensor, object reason):
     """Return the BufferError for a tensor that torch does not export, with a remedy if a remedy is known."""
-    for applies, advice, call in _WITHOUT_MEMORY:
+    for applies, state, accepted, call in _WITHOUT_MEMORY:
         if is_in_state(applies, tensor):
-            return Refusal("torch", f"cannot share the tensor's memory: {advice}", call=call)
+            return Refusal("torch", f"cannot share the tensor's memory: {state}", accepted, call)
     return Refusal(
         "torch", f"cannot share the memory of a {type(tensor).__name__} ({first_line(reason)}); accepted: dense tensors"
     )

@@ -1,6 +1,6 @@
 """xarray: export as a DataArray. `known` imports DataArrays: the wrapped array, with its dimension names."""
 
-from arrayhub._core.errors import form_of, needed, unreadable
+from arrayhub._core.errors import Refusal, form_of, needed
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.known import derived_from
@@ -52,7 +52,8 @@ def emit(array, copied=False):
 
         data = cupy.emit(array)
     else:
-        raise BufferError(unreadable("xarray", array.device, "xarray"))
+        reason = f"the memory is on {array.device}, which xarray cannot read"
+        raise Refusal("xarray", reason, call="arrayhub.to_host(x)")
     try:
         return xarray.DataArray(data, dims=array.dims)
     except (TypeError, ValueError) as error:  # for example, of pandas for times without a unit

@@ -127,7 +127,7 @@ def convert_like(
     if target is not None:
         stays = Device(target) == x.device or (Device(target) == CPU and x._is_on_host())
         if not stays and copy is False and device is None:
-            raise Refusal(call, f"the memory is on {x.device}, and copy=False forbids a copy; pass copy=None")
+            raise Refusal(call, f"the memory is on {x.device}, and copy=False forbids a copy", "copy=None")
         x = x.to_device(target)
     return export(x, library, copy if x is given else None, matrix=cls is not None and _is_matrix(cls))
 
@@ -141,8 +141,9 @@ def refusal_of_sparse(obj: Any, library: str) -> Refusal:
     """Return the error about a sparse array for a library that has only dense arrays."""
     return Refusal(
         library,
-        f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
-        f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy",
+        f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays",
+        f"libraries with sparse arrays ({', '.join(RULES)}), or a dense copy",
+        "arrayhub.assparse(x).to_dense()",
     )
 
 

@@ -154,7 +154,7 @@ def _torch_coo_parts(obj: Any) -> tuple[Any, Any]:
     try:
         return obj._indices(), obj._values()
     except AttributeError:
-        raise Refusal("torch", "the tensor is not coalesced; call x.coalesce() first, which copies") from None
+        raise Refusal("torch", "the tensor is not coalesced", call="x.coalesce()") from None
 
 
 def _emit_torch(x: SparseArray, export: _Export, matrix: bool) -> Any:

@@ -1,5 +1,7 @@
 """Test `is_copy`, and the argument `copy` of each function that accepts it."""
 
+import re
+
 import numpy as np
 import pytest
 from dlpack_by_hand import IS_COPIED, Handmade
@@ -91,7 +93,7 @@ def test_pil_images_that_pillow_does_not_share_are_imported_as_copies(size):
     assert ah.asarray(image, copy=None).is_copy
     assert ah.as_numpy(image, copy=None).shape == size[::-1]
     for call in (*AS, ah.asarray):
-        with pytest.raises(BufferError, match="can only be imported as a copy; pass copy=None"):
+        with pytest.raises(BufferError, match="can only be imported as a copy; accepted: copy=None"):
             call(image, copy=False)
     ah.asarray(image, copy=True)[...] = True
 
@@ -259,6 +261,44 @@ def check_suggested_calls(x, to, copy):
         if error.call:
             made = eval(error.call, {"arrayhub": ah, "x": x})
             assert {len(column) for column in (made.values() if isinstance(made, dict) else [made])} == {3}
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "arrow", "polars", "pandas", "xarray", "arrayhub", "pyarrow.Table"])
+def test_error_texts_contain_one_call(to):
+    pa, torch = pytest.importorskip("pyarrow"), pytest.importorskip("torch")
+    for library in {"polars", "pandas", "xarray"} & {to}:
+        pytest.importorskip(library)
+    sparse = pytest.importorskip("scipy.sparse").csr_array(np.eye(2))
+    table = pa.table({"a": [1, None], "b": [True, False]})
+    made = [
+        np.arange(3)[::-1],
+        np.zeros(2, [("a", "f4"), ("b", "i8")]),
+        np.array(["a"]),
+        np.ma.array([1, 2], mask=[0, 1]),
+    ]
+    made += [
+        pa.chunked_array([[1], [2]]),
+        table,
+        pa.array([1], pa.date32()),
+        pa.array([[1], [2, 3]]),
+        pa.array(["a", None]),
+    ]
+    made += [
+        sparse,
+        torch.eye(2).to_sparse(),
+        torch.ones(2, requires_grad=True),
+        torch.ones(2, dtype=torch.cfloat).conj(),
+    ]
+    errors = []
+    for x in made:
+        for options in ({}, {"copy": True}, {"dtype": "f4"}, {"missing": 0}):
+            try:
+                ah.convert(x, pa.Table if to == "pyarrow.Table" else to, **options)
+            except (BufferError, TypeError, ValueError, OverflowError) as error:
+                errors.append(error)
+    assert len(errors) > 3 and all(isinstance(error, ah.Refusal) for error in errors)
+    advice = r"[;.] (?:call|Call|Use|use|pass|Pass) "
+    assert [str(error) for error in errors if len(re.findall(advice, str(error))) > 1] == []
 
 
 @pytest.mark.parametrize("dtype", ["V4,f8", "V0,f8"])

@@ -57,7 +57,7 @@ def test_error_contains_the_message_of_the_librarys_from_dlpack(monkeypatch):
     for x, copy in ((np.ones(3), False), (shared, False), (shared, True), (device, True)):
         with pytest.raises(BufferError, match=r"^convert: uninitialized\.from_dlpack rejects .*: call init\(\) first"):
             ah.convert(x, "uninitialized", copy=copy)
-    with pytest.raises(BufferError, match=r"rejects .*: unsupported device; pass copy=True"):
+    with pytest.raises(BufferError, match=r"rejects .*: unsupported device; accepted: copy=True"):
         ah.convert(device, "uninitialized")
 
 

@@ -91,7 +91,7 @@ cdef Tree tensor_storage(Tree t):
         stated = sorted(range(1, a.nd_), key=lambda axis: permutation[axis - 1])
         order = stated if is_compact(a, stated) else order
     if order is None:
-        raise Refusal("Arrow", "the rows of the tensor are not compact; call arrayhub.asnested(x, copy=True)")
+        raise Refusal("Arrow", "the rows of the tensor are not compact", call="arrayhub.asnested(x, copy=True)")
     for axis in order:
         run *= a.shape_[axis]
     cdef Tree rows = new_rows(reshape(transpose(a, [0, *order]), (size_of(a),)), t.length, run)
@@ -434,10 +434,8 @@ cdef int refuse_gaps(Descriptor a, void* argument) except -1:
 
 cdef int refuse_strides(Descriptor a) except -1:
     if not a.flags_ & C_CONTIGUOUS:
-        raise Refusal(
-            "Arrow", f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} of a nested array are not compact; call"
-            " arrayhub.asnested(x, copy=True), or pass copy=True to as_arrow, as_polars or as_pandas"
-        )
+        reason = f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} of a nested array are not compact"
+        raise Refusal("Arrow", reason, call="arrayhub.asnested(x, copy=True)")
     return 0
 
 

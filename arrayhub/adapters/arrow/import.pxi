@@ -925,7 +925,7 @@ cdef Descriptor single(list chunks, object obj):
     if len(chunks) > 1:
         chunks = [chunk for chunk in chunks if length_of(chunk)] or chunks[:1]
     if len(chunks) != 1:
-        raise not_dense(obj, f"has {len(chunks)} chunks; pass copy=True, which concatenates them")
+        raise not_dense(obj, f"has {len(chunks)} chunks; accepted: one chunk, or copy=True, which concatenates them")
     return dense(chunks[0], obj)
 
 
@@ -953,8 +953,8 @@ cdef str refusal_of(Tree t):
 
 
 cdef dict _REMEDIES = {
-    "date32": "; pass copy=True, which converts to datetime64[D]",
-    "date64": "; pass copy=True, which converts to datetime64[ms]",
+    "date32": "; accepted: copy=True, which converts to datetime64[D]",
+    "date64": "; accepted: copy=True, which converts to datetime64[ms]",
     "decimal": "; arrayhub.as_arrow(x).cast('float64') rounds them",
 }
 

@@ -103,8 +103,8 @@ def _to_polars(polars: Any, array: Any, copied: bool, obj: Any) -> Any:
     if len(series) != len(array):  # polars 2.1 loses the rows of a chunk whose lists of categories are all empty
         raise Refusal(
             "polars",
-            f"{len(array) - len(series)} of {len(array)} rows were lost in the import of several chunks; pass"
-            " copy=True, which concatenates them",
+            f"{len(array) - len(series)} of {len(array)} rows were lost in the import of several chunks",
+            "copy=True, which concatenates them",
         )
     if series.dtype != polars.Struct or series.null_count():
         return _with_order(polars, series, array)

@@ -49,7 +49,7 @@ def test_rows_that_polars_loses_are_an_error():
     assert source.n_chunks() == 2
     assert ah.as_polars(source, copy=True).to_list() == [["a"], [], None]
     assert ah.as_polars(ah.asnested(source), copy=None).to_list() == [["a"], [], None]
-    with pytest.raises(BufferError, match="2 of 3 rows were lost in the import of several chunks; pass copy=True"):
+    with pytest.raises(BufferError, match="2 of 3 rows were lost in the import of several chunks; accepted: copy=True"):
         ah.as_polars(ah.asnested(source))
 
 
