@@ -4,7 +4,6 @@ Both paths are faster than cupy's protocols, and support bfloat16 and records. I
 `parse` receives cupy's arrays, so cupy is loaded already, and `emit` imports cupy.
 """
 
-import math
 
 cimport cython
 from libc.stdint cimport intptr_t
@@ -142,9 +141,16 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
     check_memory(a, allow_readonly)
     check_type(a)
     cupy = needed("cupy", "to create its arrays")
-    cdef tuple shape = shape_tuple(a)
-    cdef tuple strides = stride_tuple(a)
-    return array_over(a, cupy, shape, get_dtype(a), strides)
+    cdef Py_ssize_t low, high
+    extent(a, &low, &high)
+    cdef int device = cupy.cuda.runtime.getDevice() if a.device_.device_type == kDLCUDAHost else a.device_.device_id
+    consumer_ready(a, cupy.cuda.get_current_stream(device))
+    memory = cupy.cuda.UnownedMemory(<size_t> (a.data_ + low), high - low, a, device)
+    dtype = get_dtype(a)
+    try:
+        return cupy.ndarray(shape_tuple(a), dtype, cupy.cuda.MemoryPointer(memory, -low), stride_tuple(a))
+    except ValueError as error:
+        raise Refusal("cupy", f"dtype {dtype!r} is not supported ({error})") from error
 
 
 cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
@@ -196,19 +202,6 @@ cdef bint is_record(Descriptor a) except -1:
     return dtypes.by_typenum(a.typenum_).kind == c"V" and get_dtype(a).names is not None
 
 
-cdef object array_over(Descriptor a, object cupy, tuple shape, object dtype, tuple strides):
-    """Create a cupy array with the given shape, dtype and byte strides on the bytes that `a` covers."""
-    cdef Py_ssize_t low, high
-    extent(a, &low, &high)
-    cdef int device = cupy.cuda.runtime.getDevice() if a.device_.device_type == kDLCUDAHost else a.device_.device_id
-    consumer_ready(a, cupy.cuda.get_current_stream(device))
-    memory = cupy.cuda.UnownedMemory(<size_t> (a.data_ + low), high - low, a, device)
-    try:
-        return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, -low), strides)
-    except ValueError as error:
-        raise Refusal("cupy", f"dtype {dtype!r} is not supported ({error})") from error
-
-
 def copy_array(array, /):
     """Return a copy of a cupy array on its device; ``array.copy()`` copies to the current device."""
     device = array.device
@@ -220,26 +213,6 @@ def copy_array(array, /):
 
 
 # --------------------------------------------------------------------------------------- for the transfer engine
-
-
-def as_words(Descriptor array, axes, Py_ssize_t largest=8):
-    """View the bytes of an array in CUDA memory as a cupy array of unsigned integers, for any element type.
-
-    The view is writable even if `array` is read-only, so write only to newly allocated memory. `axes` is the order of the
-    dimensions, or None for packed elements, which are viewed as 1-d bytes. The integers have the largest size (up to `largest`
-    bytes) that divides the pointer, the strides and the item size. The last dimension holds the integers of one element.
-    """
-    check_memory(array, True)
-    cupy = needed("cupy", "to copy CUDA memory")
-    cdef Py_ssize_t word = math.gcd(largest, array.itemsize_, <size_t> array.data_)
-    if axes is None:
-        return array_over(array, cupy, (array.nbytes,), cupy.dtype("u1"), (1,))
-    for axis in axes:
-        if array.shape_[axis] > 1:
-            word = math.gcd(word, array.byte_strides_[axis])
-    shape = tuple([array.shape_[axis] for axis in axes]) + (array.itemsize_ // word,)
-    strides = tuple([array.byte_strides_[axis] for axis in axes]) + (word,)
-    return array_over(array, cupy, shape, cupy.dtype(f"u{word}"), strides)
 
 
 def on_memory(Descriptor model, memory, order):

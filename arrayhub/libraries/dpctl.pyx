@@ -324,7 +324,7 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
     if array.usm_type_ == USM_DEVICE:
         if sycl.queue_of(array) is not queue or array.strides_ == NULL:
             return False
-        if not has_gaps and sycl.has_strides(array, target.byte_strides):
+        if not has_gaps and sycl.is_laid_out_as(array, target):
             return False
     else:
         if (not host_readable(array) or not has_gaps or nbytes > most or not queue.sycl_device.is_cpu
@@ -333,7 +333,7 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
     sycl.wait(queue)
     try:
         if array.usm_type_ != USM_DEVICE:
-            scatter(raw(array), target)
+            scatter(array, target)
             return True
         pack(array, target)
     except BaseException:
@@ -343,13 +343,13 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
     return True
 
 
-def scatter(array, Descriptor target):
-    """Copy an ndarray to `target`, which has the same shape, with a dpnp kernel. The kernel is complete on return.
+def scatter(Descriptor array, Descriptor target):
+    """Copy a host array to `target`, which has the same shape, with a dpnp kernel. The kernel is complete on return.
 
-    The memory of the ndarray must not be USM. dpnp does not order the kernel after other work.
+    The memory of `array` must not be USM. dpnp does not order the kernel after other work.
     """
     queue = sycl.queue_of(target)
-    source = array.view(word_type(target)).squeeze()
+    source = raw(array).view(word_type(target)).squeeze()
     start("_copy_numpy_ndarray_into_usm_ndarray", source, as_words(target), queue)
 
 

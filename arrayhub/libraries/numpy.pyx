@@ -446,12 +446,9 @@ def addresses(Descriptor array):
     return emit_raw(array)
 
 
-def raw(Descriptor array, writable=False):
+def raw(Descriptor array):
     """Return host-readable memory as an ndarray of opaque items, for copies that do not interpret the elements.
 
     Packed elements are returned as a flat array of bytes.
     """
-    cdef Descriptor view = as_host(array)
-    if writable and not array.flags_ & WRITEABLE:
-        raise ValueError("out: the array is read-only; accepted: a writable array")
-    return emit_raw(view)
+    return emit_raw(as_host(array))

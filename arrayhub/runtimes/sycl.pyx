@@ -33,6 +33,7 @@ from arrayhub._core.descriptor cimport (
     new_block,
     owner_of,
     same_layout,
+    same_shape,
     set_owner,
     size_of,
     successor_of,
@@ -907,20 +908,20 @@ def reach(Descriptor array):
     return <size_t> (array.data_ + low), high - low
 
 
-cpdef bint has_strides(Descriptor array, tuple strides) except -1:
-    """Return whether an array has the byte strides `strides` and no gaps. Dimensions of length 1 are ignored.
+cpdef bint is_laid_out_as(Descriptor array, Descriptor other) except -1:
+    """Return whether two arrays of the same shape have the same strides and no gaps, so that one memcpy copies the elements.
 
-    Return True for a packed array, which is always compact in C order.
+    Dimensions of length 1 are ignored. Packed arrays are always compact in C order.
     """
     cdef Py_ssize_t low, high
     cdef int k
     if array.flags_ & PACKED:
         return True
     extent(array, &low, &high)
-    if high - low != size_of(array) * array.itemsize_ or len(strides) != array.nd_:
+    if high - low != size_of(array) * array.itemsize_ or not same_shape(array, other):
         return False
     for k in range(array.nd_):
-        if array.shape_[k] > 1 and array.byte_strides_[k] != <Py_ssize_t> strides[k]:
+        if array.shape_[k] > 1 and array.byte_strides_[k] != other.byte_strides_[k]:
             return False
     return True
 

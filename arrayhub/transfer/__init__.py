@@ -1,16 +1,15 @@
 """Explicit copies, with one engine per kind of memory: host, SYCL, CUDA. Copies are made only on request.
 
-The SYCL and the CUDA engine define the functions below. The host engine defines all of them except `from_host` and
-`to_other`. `progress` is None or a reporter of `transfer.progress`.
+The engines define the functions below, except that the host engine does not define `new_like`. `progress` is None or a
+function of `transfer.progress`.
 
     to_host(array, order="C", *, out=None, stream=None, progress=None)
         Copy to `out`, which is validated, or to new host memory that is contiguous in `order`.
-    from_host(array, ordinal, *, stream=None, progress=None)
-        Copy host-readable memory of any layout to a new array on a device.
-    to_other(array, ordinal, *, stream=None, progress=None)
-        Copy to a new array on another device of the same engine.
     copy(array, order, *, stream=None)
         Copy to a new array on the same device, in the same kind of memory, contiguous in `order`.
+    new_like(array, ordinal, *, stream=None)
+        Allocate an array of the type and shape of `array` on a device. The array is in Fortran order if `array` is
+        F-contiguous and not C-contiguous, else in C order.
     assign(array, out, *, stream=None, progress=None, fresh=False)
         Copy an array of this engine or the host to `out`, an existing array of any layout. `array` is broadcast to the
         shape of `out`. The arrays must not share bytes. `fresh` states that `out` is new memory, in which the bytes
@@ -115,6 +114,8 @@ class _TracedEngine:
 
     def __getattr__(self, name):
         function = getattr(self.engine, name)
+        if name == "new_like":  # only allocates
+            return function
 
         def copy_traced(array, *arguments, **options):
             since = perf_counter()
@@ -162,12 +163,17 @@ def _copy_to_host(array, out, stream, progress):
     if readable:  # for device memory, the engine makes the copy wait for the producer's work
         array = order_on_stream(array, stream)
     engine = _engine("host" if readable else _engine_name(array.device))
-    if progress is None:  # avoid the overhead of the context manager for small copies
+    if progress is None:  # the next call would take longer than a small copy
         return engine.to_host(array, out=out, stream=stream)
+    return _call_with_progress(engine.to_host, progress, array.nbytes, array, out=out, stream=stream)
+
+
+def _call_with_progress(function, progress, total, *arguments, **options):
+    """Call a function that copies `total` bytes. Its `progress` is None or a function that reports to `progress`."""
     from arrayhub.transfer.progress import reporting
 
-    with reporting(progress, array.nbytes) as report:
-        return engine.to_host(array, out=out, stream=stream, progress=report)
+    with reporting(progress, total) as report:
+        return function(*arguments, **options, progress=report)
 
 
 def to_device(array, device, *, copy=None, stream=None, progress=None):
@@ -193,16 +199,10 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
         raise BufferError(
             f"to_device: the transfer from {array.device} to {there} requires a copy, and copy=False forbids one"
         )
-    is_near = _ENGINES.get(array.device.type) == target
-    through_host = not is_near and not is_host_readable(array)
-    from arrayhub.transfer.progress import reporting
-
-    with reporting(progress, array.nbytes * (2 if through_host else 1)) as report:
-        if is_near:
-            return _engine(target).to_other(array, device.id, stream=stream, progress=report)
-        if through_host:
-            array = _engine(_engine_name(array.device)).to_host(array, progress=report)
-        return _engine(target).from_host(array, device.id, stream=stream, progress=report)
+    fresh = _engine(target).new_like(array, device.id, stream=stream)
+    through_host = not (_is_near(array, target) or is_host_readable(array))
+    _call_with_progress(write, progress, array.nbytes * (2 if through_host else 1), fresh, array)
+    return fresh
 
 
 def into(array, out, device, *, copy=None, stream=None, progress=None):
@@ -244,28 +244,31 @@ def _into(array, view, out, stream, progress):
         array = _copy(array, order="K", stream=stream)
     target = _engine_name(out.device)
     array = _near(array, target)
-    if progress is None:  # avoid the overhead of the context manager for small copies
-        _engine(target).assign(array, out, stream=stream)
-        return
-    from arrayhub.transfer.progress import reporting
-
-    with reporting(progress, out.nbytes) as report:
-        _engine(target).assign(array, out, stream=stream, progress=report)
+    _call_with_progress(_engine(target).assign, progress, out.nbytes, array, out, stream=stream)
 
 
-def write(fresh, source):
+def write(fresh, source, progress=None):
     """Copy the elements of `source`, on any device, to `fresh`, a new array of the same element type.
 
     `source` is broadcast to the shape of `fresh`.
     """
-    if fresh.size:
+    if fresh.nbytes:
         target = "host" if is_host_readable(fresh) else _engine_name(fresh.device)
-        _engine(target).assign(_near(source, target), fresh, fresh=True)
+        _engine(target).assign(_near(source, target, progress), fresh, progress=progress, fresh=True)
 
 
-def _near(array, target):
-    """Return `array` if it is in host memory or in memory of the engine `target`, else a host view or a host copy."""
-    return array if _ENGINES.get(array.device.type) in ("host", target) else to_host(array)
+def _is_near(array, target):
+    """Return whether `array` is in host memory or in memory of the engine `target`."""
+    return _ENGINES.get(array.device.type) in ("host", target)
+
+
+def _near(array, target, progress=None):
+    """Return `array` if it is near the engine `target`, else a host view or a host copy."""
+    if _is_near(array, target):
+        return array
+    if is_host_readable(array):
+        return host_view(array)
+    return _engine(_engine_name(array.device)).to_host(array, progress=progress)
 
 
 def _only(queue, stream):

@@ -5,26 +5,23 @@ written. Each copy waits for the work on the producer's stream. No copy synchron
 
 ========================================  ==============================================================================
 small arrays, or no pinned memory         copy by the driver; if the elements are few, the host reorders them
-up to 1 MiB to the host, reordered        a kernel stores the elements in pinned memory, and the host copies them
 host memory that the device can access    direct copy, in pieces on one stream
 other host memory                         through the pool of pinned memory, by several threads (cuda_copies.pyx)
 ========================================  ==============================================================================
 
-In all other copies between different layouts, a kernel reorders the elements on the device. The kernel processes one
-piece at a time to limit the additional device memory. If the installed cupy does not expose the handle of the kernel, a
-cupy assignment reorders the complete array first.
+In all other copies between different layouts, a kernel that cupy compiles reorders the elements on the device. The
+kernel processes one piece at a time to limit the additional device memory. Without cupy, only the host can reorder
+elements, before a copy to contiguous device memory.
 """
 
 import contextlib
 import warnings
-from importlib.util import find_spec
 
 import numpy
 
-from arrayhub._core.descriptor import HUGE_PAGE, PAGE, empty_like, slowest_first
+from arrayhub._core.descriptor import HUGE_PAGE, PAGE, empty_like
 from arrayhub._core.errors import needed
-from arrayhub.libraries.cupy import as_words, on_memory
-from arrayhub.libraries.numpy import raw
+from arrayhub.libraries.cupy import on_memory
 from arrayhub.runtimes.cuda import (
     LEGACY_STREAM,
     NO_STREAM,
@@ -41,20 +38,15 @@ from arrayhub.runtimes.cuda import (
 from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_copies import (
-    GATHERED,
     MAX_SLOTS,
-    ONE_PIECE,
-    PAGEABLE,
     SMALL_COPY,
     UNINTERRUPTED_COPY,
     Lane,
     Route,
     at_once,
     copy_across,
-    copy_by,
     copy_by_lanes,
     copy_straight,
-    fetch_by,
     hold_producers,
     is_device_reachable,
     need_device,
@@ -88,21 +80,16 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     ordinal = array.device.id
     need_device(ordinal)
     route = Route(near, array)
-    if _lacks_reorder_kernel(route):
-        host.move(raw(near, writable=True), raw(to_host(_in_order(array, stream), stream=stream)), progress)
-        return near
     reading = copying_stream(array, stream)
     if out is not None and is_device_reachable(out):
-        _on_stream(route, True, ordinal, reading, queued_only, progress)
-    elif route.straight or not _fetch_small(route, ordinal, reading):
+        _on_stream(route, True, ordinal, reading, progress, queued_only)
+    else:
         _through_pinned(route, True, ordinal, reading, progress)
     return near
 
 
-def from_host(array, ordinal, *, stream=None, progress=None):
-    """Copy host-readable memory to a device. The source may be overwritten as soon as the function returns.
-
-    The copy is in Fortran order if the array is F-contiguous and not C-contiguous, else in C order.
+def new_like(array, ordinal, *, stream=None):
+    """Allocate device memory, in stream order on `stream` or on cupy's current stream.
 
     Raises
     ------
@@ -113,27 +100,9 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     """
     need_device(ordinal)  # before the import, because without a device, the error should not be about cupy
     cupy = needed("cupy", "to copy to a CUDA device")
+    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     with _on(cupy, ordinal, stream):
-        fresh = _like(cupy, array)
-        _upload(host_view(array), fresh, _current(cupy), progress)
-    return fresh
-
-
-def to_other(array, ordinal, *, stream=None, progress=None):
-    """Copy an array to another CUDA device. The copy is complete on return.
-
-    The devices copy directly (peer to peer) if the machine supports it. The result has the order that `from_host` uses.
-    """
-    if array.device.type == "cuda_host":
-        return from_host(array, ordinal, stream=stream, progress=progress)
-    need_device(ordinal)
-    need_device(array.device.id)
-    cupy = needed("cupy", "to copy to a CUDA device")
-    with _on(cupy, ordinal, stream):
-        fresh = _like(cupy, array)
-        if array.nbytes:
-            _across(array, fresh, _current(cupy), progress)
-    return fresh
+        return on_memory(array, _memory(cupy, "cuda", array.nbytes), order)
 
 
 def copy(array, order, *, stream=None):
@@ -143,127 +112,60 @@ def copy(array, order, *, stream=None):
     Without the wait, a producer on an unknown stream could free or overwrite the memory during the copy.
     """
     cupy = needed("cupy", "to copy CUDA memory")
-    ordinal = _ordinal(cupy, array)
+    is_pinned = array.device.type == "cuda_host"
+    ordinal = cupy.cuda.runtime.getDevice() if is_pinned else array.device.id
     need_device(ordinal)
     with _on(cupy, ordinal, stream):
-        memory = _memory(cupy, array.device.type, array.nbytes)
-        fresh = on_memory(array, memory, order)
-        if array.device.type == "cuda_host":
-            host.move(raw(fresh, writable=True), raw(array))
-        elif array.nbytes:
-            route = Route(fresh, array)
-            if _lacks_reorder_kernel(route):
-                _by_cupy(array, fresh, stream)
-                return fresh
-            kernel = 0 if route.straight else cuda_kernel.handle(route.word, ordinal)
-            reading = copying_stream(array, _current(cupy))
-            queue_piece(route, True, 0, route.words, reading, ordinal, kernel, 0)
-            hold_producers(reading, array)
-        return fresh
+        fresh = on_memory(array, _memory(cupy, array.device.type, array.nbytes), order)
+    if is_pinned:
+        host.assign(array, fresh)
+    elif array.nbytes:
+        assign(array, fresh, fresh=True)
+    return fresh
 
 
 def assign(array, out, *, stream=None, progress=None, fresh=False):
     """Copy an array on the host or a CUDA device, broadcast to the shape of `out`, to the device memory `out`.
 
     The copy is ordered after the work of both producers, and later work of both producers is ordered after the copy.
-    A source in host memory may be overwritten as soon as the function returns. Bytes between the elements of `out` are
-    not written.
+    A copy between two devices is complete on return, and so is a copy from host memory. Bytes between the elements of
+    `out` are not written. If `fresh` is true, the copy is made on the stream in which `out` was allocated.
     """
+    stream = None if fresh else stream
     if copy_straight(array, out, stream):
         return
-    need_device(out.device.id)
+    ordinal = out.device.id
+    need_device(ordinal)
     writing = copying_stream(out, stream)
-    if array.device.type != "cuda":
-        array = host_view(array)
-        if array.size == out.size or find_spec("cupy") is None:  # without cupy, the host repeats the elements
-            _upload(broadcast(array, out), out, writing, progress)
+    if array.device != out.device:
+        # Without cupy, the host repeats the elements.
+        is_whole = array.size == out.size or not cuda_kernel.is_available()
+        if is_whole and _transfer(broadcast(array, out), out, writing, progress):
             return
-        # The elements cross the bus once, and are repeated on the device.
-        array = from_host(array, out.device.id, stream=writing)
-    elif array.device != out.device:
-        if array.size == out.size and _across(broadcast(array, out), out, writing, progress):
-            return
-        array = to_other(array, out.device.id, stream=writing)
+        # The elements cross the bus once, in one run, and are repeated or reordered on the device of `out`.
+        source, array = array, new_like(array, ordinal, stream=writing)
+        _transfer(source, array, writing, None)
     array = broadcast(array, out)
     route = Route(out, array)
-    ordinal, kernel = out.device.id, 0
-    if not route.straight:
-        if not cuda_kernel.is_available():
-            _by_cupy(array, out, writing)
-            return
-        kernel = cuda_kernel.handle(route.word, ordinal)
+    kernel = 0 if route.straight else cuda_kernel.handle(route.word, ordinal)
     copying_stream(array, writing)
     queue_piece(route, True, 0, route.words, writing, ordinal, kernel, 0)
     hold_producers(writing, array, out)
 
 
-def _by_cupy(array, out, stream):
-    """Copy `array`, on a CUDA device or the host, to `out` with a cupy assignment. The host may wait, as in `copy`."""
-    cupy = needed("cupy", "to copy to a CUDA device")
-    axes = slowest_first(out)
-    with _on(cupy, _ordinal(cupy, out), stream):
-        words = as_words(out, axes)
-        if array.device.type == "cuda":
-            given = as_words(array, axes, words.itemsize)
-            words = as_words(out, axes, given.itemsize)
-        else:
-            items = raw(host.copy(array, "C"))
-            given = cupy.asarray(items.reshape(*items.shape, 1).view(words.dtype))
-            given = given.transpose(*axes, len(axes)) if array.ndim else given
-        words[...] = given
-        hold_producers(_current(cupy), *((array, out) if array.device == out.device else (out,)))
-
-
-def _lacks_reorder_kernel(route):
-    """Return whether the copy requires the kernel that reorders words, but the kernel is not available."""
-    return not (route.straight or cuda_kernel.is_available())
-
-
-def _in_order(array, stream):
-    """Return a C-contiguous copy on the same device, made with a cupy assignment."""
-    cupy = needed("cupy", "to copy CUDA memory")
-    with _on(cupy, array.device.id, stream):
-        fresh = on_memory(array, _memory(cupy, "cuda", array.nbytes), "C")
-    _by_cupy(array, fresh, stream)
-    return fresh
-
-
 # ------------------------------------------------------------------------------------------------------- strategies
 
 
-def _upload(array, out, stream, progress):
-    """Copy host memory to a device. The copy is complete on return.
+def _transfer(array, out, writing, progress):
+    """Copy an array in host memory or on another device to `out`, which has the same shape.
 
-    `stream` is the handle of a stream that is ordered after the pending work on `out`.
+    `writing` is the handle of a stream of the device of `out` that is ordered after the pending work on `out`. The copy
+    is complete on return. Between two devices, the elements cross the bus in one run, and the device of the array that
+    is not contiguous reorders them. If neither array is contiguous, return False without a copy, else True.
     """
-    ordinal = out.device.id
-    if out.nbytes == 0 or copy_straight(array, out, stream):
-        return
-    route = Route(array, out)
-    if out.flags.c_contiguous and _is_faster_gathered_on_host(array, route):
-        _in_one_piece(array, out, ordinal, stream)
-        return
-    reachable = is_device_reachable(array)
-    # Without the kernel, lanes reorder words on the host, but only if `out` is contiguous in the iteration order.
-    if (reachable or not route.device_runs) and _lacks_reorder_kernel(route):
-        if not out.flags.c_contiguous:
-            _by_cupy(array, out, stream)
-            return
-        array = host.copy(array, "C")
-        route = Route(array, out)
-        reachable = False
-    if reachable:
-        _on_stream(route, False, ordinal, stream, False, progress)
-    else:
-        _through_pinned(route, False, ordinal, stream, progress)
-
-
-def _across(array, out, writing, progress):
-    """Copy an array to `out`, of the same shape on another device, if one of both is contiguous. Return whether it is.
-
-    The device of the other one reorders the elements, so that they cross the bus in one run. `writing` is the handle of
-    a stream of the device of `out` that is ordered after the pending work on `out`. The copy is complete on return.
-    """
+    if array.device.type != "cuda":
+        _upload(host_view(array), out, writing, progress)
+        return True
     source, target = array.device.id, out.device.id
     allow_peer(source, target)
     if copy_across(array, out, writing):
@@ -274,66 +176,29 @@ def _across(array, out, writing, progress):
         route = Route(array, out)
         if not route.host_runs:
             return False
-    if _lacks_reorder_kernel(route):
-        if not out.flags.c_contiguous:
-            return False
-        array = _in_order(array, None)
-        route, gathers = Route(out, array), True
     reading = copying_stream(array, None)
     if gathers:
         order_streams(writing, reading, target, source)
-        _on_stream(route, True, source, reading, False, progress)
+        _on_stream(route, True, source, reading, progress)
     else:
         order_streams(reading, writing, source, target)
-        _on_stream(route, False, target, writing, False, progress)
+        _on_stream(route, False, target, writing, progress)
     return True
 
 
-def _fetch_small(route, ordinal, stream):
-    """Copy a small device array to a host array of a different layout through pinned memory.
-
-    Return False, without a copy, if the array is too large, or if the pool is in use or cannot allocate memory.
-    """
-    nbytes = route.words * route.word
-    if nbytes > ONE_PIECE:
-        return False
-    kernel = 0 if route.device_runs else cuda_kernel.handle(route.word, ordinal)
-    pool = pinned.pool
-    wait_interruptibly(stream, ordinal)  # before acquiring the pool, which other copies need
-    if pool.lock.locked():  # possibly by a long copy, or by this thread
-        return False
-    with pool.in_use():
-        block = pool.memory(nbytes, ordinal)
-        if block is not None:
-            fetch_by(block, route, stream, ordinal, kernel)
-        return block is not None
+def _upload(array, out, stream, progress):
+    """Copy host memory to a device. The copy is complete on return."""
+    if copy_straight(array, out, stream):
+        return
+    route = Route(array, out)
+    if not route.straight and out.flags.c_contiguous and not cuda_kernel.is_available():
+        array = host.copy(array, "C")
+        route = Route(array, out)
+    copy_between = _on_stream if is_device_reachable(array) else _through_pinned
+    copy_between(route, False, out.device.id, stream, progress)
 
 
-def _is_faster_gathered_on_host(array, route):
-    """Return whether the host should gather a small array with gaps in the order of the target.
-
-    Otherwise the host gathers the elements in the order of the source, and the device reorders them. If the dimensions
-    are not in C order, gathering is slower, because lines of the source may share sets of the host's caches.
-    """
-    if route.host_runs or array.nbytes > min(ONE_PIECE, pinned.bound()):
-        return False
-    in_order = slowest_first(array) == [*range(array.ndim)]
-    return array.size <= (GATHERED if in_order else GATHERED // 4)
-
-
-def _in_one_piece(array, out, ordinal, stream):
-    """Copy a small host array to a C-contiguous array on a device through a temporary host array."""
-    if array.nbytes > PAGEABLE and not pinned.pool.is_mine():
-        wait_interruptibly(stream, ordinal)  # before acquiring the pool, which other copies need
-        with pinned.pool.in_use():
-            block = pinned.pool.memory(array.nbytes, ordinal)
-            if block is not None:
-                copy_by(block, array, out, stream)
-                return
-    copy_straight(host.copy(array, "C"), out, stream)
-
-
-def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
+def _on_stream(route, to_host, ordinal, stream, progress, queued_only=False):
     """Copy between a device and memory that the device can access, in pieces on `stream`.
 
     Words that the kernel reorders pass through a bounded staging buffer on the device. If there are several pieces, two
@@ -369,7 +234,7 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
                 for each in streams:
                     wait_for_stream(each, ordinal)
                 if progress is not None:
-                    progress.update(since)
+                    progress(since)
                 since = 0
     finally:
         order_streams(streams[-1], stream, ordinal)  # before the buffer is freed, in stream order on `stream`
@@ -380,7 +245,7 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
     nbytes = route.words * route.word
     straight = route.straight
     if route.host_runs and nbytes < _THREADED:  # reordered on the device, and transferred by the driver
-        _on_stream(route, to_host, ordinal, stream, False, progress)
+        _on_stream(route, to_host, ordinal, stream, progress)
         return
     pool = pinned.pool
     mine = pool.is_mine()
@@ -395,7 +260,7 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
                 _by_lanes(route, to_host, ordinal, stream, progress, block.address, lanes, slots, piece)
                 return
     if straight:
-        _on_stream(route, to_host, ordinal, stream, False, progress)
+        _on_stream(route, to_host, ordinal, stream, progress)
     else:
         memory = numpy.empty(2 * SMALL_COPY, numpy.uint8)
         _by_lanes(route, to_host, ordinal, stream, progress, memory.ctypes.data, [Lane(ordinal)], 2, SMALL_COPY)
@@ -404,7 +269,6 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
 def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, piece):
     """Copy with `copy_by_lanes`. `memory` is the address of the slots of all lanes. Each slot has `piece` bytes."""
     words = piece // route.word
-    report = None if progress is None else progress.update
     threaded = route.words * route.word >= _THREADED
     kernel = place = 0
     if not route.device_runs:
@@ -412,7 +276,7 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
         staging = _staging(len(lanes) * words * route.word, ordinal, stream)
         place = staging.ptr
         wait_interruptibly(stream, ordinal)  # cupy's pool allocates in stream order, and lanes use other streams
-    copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, place, report, threaded)
+    copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, place, progress, threaded)
 
 
 def _cut(nbytes, threads):
@@ -441,17 +305,6 @@ _ALLOCATORS = {"cuda": "alloc", "cuda_managed": "malloc_managed", "cuda_host": "
 def _memory(cupy, kind, nbytes):
     """Allocate memory of the device type `kind` on the current device, in stream order on cupy's current stream."""
     return getattr(cupy.cuda, _ALLOCATORS[kind])(max(nbytes, 1))
-
-
-def _like(cupy, array):
-    """Return an uninitialized array on the current device, in Fortran order if `array` is only F-contiguous."""
-    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-    return on_memory(array, _memory(cupy, "cuda", array.nbytes), order)
-
-
-def _ordinal(cupy, array):
-    """Return the ordinal of the device that copies `array`. Pinned host memory is copied by the current device."""
-    return cupy.cuda.runtime.getDevice() if array.device.type == "cuda_host" else array.device.id
 
 
 def _current(cupy):

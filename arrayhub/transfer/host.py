@@ -1,11 +1,10 @@
 """Copy engine for host memory, for elements of any type."""
 
-import numpy
-
 from arrayhub._core.descriptor import empty_like, typed_like
-from arrayhub.libraries.numpy import ndarray, raw
+from arrayhub.libraries.numpy import ndarray
+from arrayhub.runtimes.host import is_packed
 from arrayhub.transfer import host_copies
-from arrayhub.transfer.host_copies import broadcast
+from arrayhub.transfer.host_copies import broadcast, share_bytes
 
 _PIECE = 64 << 20  # bytes copied between two checks for signals and progress reports
 _RUN = 1 << 30  # bytes; replaces _PIECE for contiguous memory, because large calls of memcpy are faster
@@ -14,24 +13,23 @@ _RUN = 1 << 30  # bytes; replaces _PIECE for contiguous memory, because large ca
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy host-readable `array` to `out`, or to new host memory that is contiguous in `order`."""
     target = empty_like(array, order) if out is None else out
-    if host_copies.copy_at_once(target, array, _PIECE):
-        return target
-    source, view = raw(array), raw(target, writable=True)
-    if out is not None and numpy.may_share_memory(source, view):
-        source = source.copy()  # `move` does not support arrays that overlap
-    move(view, source, progress)
+    if out is not None and share_bytes(array, out):
+        array = to_host(array)  # `move` does not support arrays that overlap
+    move(target, array, progress)
     return target
 
 
 def move(target, source, progress=None):
-    """Copy an ndarray of opaque items to another ndarray, in pieces if it is large. The arrays must not overlap."""
-    most = _RUN if progress is None and _is_run(target, source) else _PIECE
-    if target.nbytes <= most or target.size == 1:  # a single element is never split
+    """Copy a host array to another one of the same shape, in pieces if it is large. The arrays must not overlap."""
+    most = _PIECE
+    if target.nbytes > most and progress is None and _is_run(target, source):
+        most = _RUN
+    if target.nbytes <= most or target.size == 1 or is_packed(target):  # single and packed elements are never split
         host_copies.copy(target, source)
         if progress is not None:
-            progress.update(target.nbytes)
+            progress(target.nbytes)
         return
-    reach = [abs(stride) * (length > 1) for stride, length in zip(target.strides, target.shape, strict=True)]
+    reach = [abs(stride) * (length > 1) for stride, length in zip(target.byte_strides, target.shape, strict=True)]
     axis = reach.index(max(reach))
     length = target.shape[axis]
     step = max(most * length // target.nbytes, 1)
@@ -53,7 +51,7 @@ def copy(array, order, *, stream=None):
 
 def assign(array, out, *, stream=None, progress=None, fresh=False):
     """Copy host-readable `array`, broadcast to the shape of `out`, to the host array `out`."""
-    move(raw(out, writable=True), raw(broadcast(array, out)), progress)
+    move(out, broadcast(array, out), progress)
 
 
 def astype(array, dtype):

@@ -4,11 +4,11 @@ The sections are: copies between any two layouts by rows or tiles; the bytes tha
 validation of `out` against the source (compatibility, broadcasting, overlap).
 """
 
-cimport numpy as cnp
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
+    BOUNDARY,
     C_CONTIGUOUS,
     COPIED,
     F_CONTIGUOUS,
@@ -18,6 +18,8 @@ from arrayhub._core.descriptor cimport (
     WRITEABLE,
     Descriptor,
     MemoryBlock,
+    allocate,
+    array_for_copy,
     block_of,
     extent,
     get_dtype,
@@ -65,8 +67,6 @@ from arrayhub._core.errors import show
 # Rows are copied one by one if both arrays are contiguous along the same dimension, if elements are longer than 32 bytes,
 # or if a cache line does not hold several elements.
 
-cnp.import_array()
-
 cdef enum:
     LARGEST_ITEM = 32       # bytes; maximum size of an item in a copy by tiles
     SHORTEST = 8            # bytes; tiles with a shorter side are slower than copies by rows
@@ -82,16 +82,17 @@ cdef struct Loops:
     Py_ssize_t item     # bytes that are copied as a unit: a word, or the words of the last dimension
 
 
-cdef void begin(Loops* loops, int nd, const Py_ssize_t* shape, Py_ssize_t itemsize, char* target,
-                const Py_ssize_t* target_steps, const char* source, const Py_ssize_t* source_steps) noexcept nogil:
+cdef void begin(Loops* loops, char* target, const Py_ssize_t* steps, Descriptor source) noexcept nogil:
     """Initialize `loops` with the merged dimensions of two arrays. If elements have several words, add them as a dimension."""
     cdef Dimension* dimensions = loops.dimensions
+    cdef Dimension dimension
+    cdef Py_ssize_t itemsize = source.itemsize_
     cdef int k, count = 0
     loops.target = target
-    loops.source = <char*> source
-    for k in range(nd):
-        count = insert(
-            dimensions, count, Dimension(shape[k], target_steps[k], source_steps[k]), &loops.target, &loops.source)
+    loops.source = source.data_
+    for k in range(source.nd_):
+        dimension = Dimension(source.shape_[k], steps[k], source.byte_strides_[k])
+        count = insert(dimensions, count, dimension, &loops.target, &loops.source)
     loops.word = min(itemsize & -itemsize, <Py_ssize_t> LARGEST_WORD)
     if itemsize > loops.word:
         dimensions[count] = Dimension(itemsize // loops.word, loops.word, loops.word)
@@ -210,71 +211,50 @@ cdef inline Py_ssize_t part(Py_ssize_t rest, Py_ssize_t side) noexcept nogil:
     return rest if rest < 2 * side else side
 
 
-cdef int check_alike(cnp.ndarray target, cnp.ndarray source) except -1:
-    """Raise ValueError if the arrays differ in shape or item size, hold Python objects, or if `target` is read-only."""
-    cdef int k, nd = cnp.PyArray_NDIM(target)
-    cdef bint alike = nd == cnp.PyArray_NDIM(source) and cnp.PyArray_ITEMSIZE(target) == cnp.PyArray_ITEMSIZE(source)
-    for k in range(nd if alike else 0):
-        alike &= cnp.PyArray_DIMS(target)[k] == cnp.PyArray_DIMS(source)[k]
-    if not alike or not cnp.PyArray_ISWRITEABLE(target) or target.dtype.hasobject or source.dtype.hasobject:
-        raise ValueError(
-            "tiles: the arrays do not match; accepted: the same shape and item size, no Python objects, and a writable "
-            "target"
-        )
+cdef int check_alike(Descriptor target, Descriptor source) except -1:
+    """Raise ValueError if the arrays differ in shape, item size or packing."""
+    if (not same_shape(target, source) or target.itemsize_ != source.itemsize_
+            or (target.flags_ ^ source.flags_) & PACKED):
+        raise ValueError("the arrays do not match; accepted: the same shape and item size")
     return 0
 
 
-def copy(cnp.ndarray target, cnp.ndarray source):
-    """Copy `source` to `target`. Both may have any layout.
-
-    Parameters
-    ----------
-    target, source : numpy.ndarray
-        Arrays of the same shape and item size, without Python objects. They must not overlap. `target` must be
-        writable, and its elements must not overlap each other.
-    """
-    cdef Loops loops
-    check_alike(target, source)
-    if cnp.PyArray_SIZE(target) == 0 or cnp.PyArray_ITEMSIZE(target) == 0:
-        return
-    begin(
-        &loops, cnp.PyArray_NDIM(target), <Py_ssize_t*> cnp.PyArray_DIMS(target), cnp.PyArray_ITEMSIZE(target),
-        <char*> cnp.PyArray_DATA(target), <Py_ssize_t*> cnp.PyArray_STRIDES(target),
-        <const char*> cnp.PyArray_DATA(source), <Py_ssize_t*> cnp.PyArray_STRIDES(source))
-    with nogil:
-        finish(&loops)
-
-
-def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
-    """Copy a small host-readable array to another array in one piece, without creating an ndarray.
+def copy(Descriptor target, Descriptor source):
+    """Copy a host-readable array to another one. Both may have any layout. Signals are not handled during the copy.
 
     Parameters
     ----------
     target, source : USMArray
-        Arrays of the same shape and item size. The elements of `target` must not overlap each other.
-    at_most : int
-        Maximum number of bytes, because signals are not handled during the copy.
-
-    Returns
-    -------
-    bool
-        True if the array was copied. False if the array is larger than `at_most`, if the arrays overlap, are packed, or
-        differ in shape or item size, if `target` is read-only, or if the host cannot access the memory.
+        Arrays of the same shape and item size. They must not overlap. `target` must be writable, and its elements must not
+        overlap each other.
     """
-    cdef Descriptor a, b
-    cdef Py_ssize_t nbytes = size_of(target) * target.itemsize_
-    if (nbytes > at_most or target.itemsize_ != source.itemsize_ or not same_shape(target, source)
-            or not target.flags_ & WRITEABLE or (target.flags_ | source.flags_) & PACKED
-            or not host_readable(target) or not host_readable(source)):
-        return False
-    a, b = as_host(target), as_host(source)
-    if nbytes == 0:
-        return True
-    if share_bytes(a, b):
-        return False
-    with nogil:
-        put(a.data_, a.byte_strides_, b)
-    return True
+    check_alike(target, source)
+    if not target.flags_ & WRITEABLE or not host_readable(target) or not host_readable(source):
+        raise ValueError("the arrays cannot be copied; accepted: memory that the host can access, and a writable target")
+    target, source = as_host(target), as_host(source)
+    if target.flags_ & PACKED:
+        memcpy(target.data_, source.data_, target.nbytes)
+    elif size_of(target) * target.itemsize_ != 0:
+        with nogil:
+            put(target.data_, target.byte_strides_, source)
+
+
+def view_stage(Descriptor array, MemoryBlock memory):
+    """Return a host array on `memory` with the type, shape and strides of `array`. The lowest element is the first one."""
+    cdef Py_ssize_t low, high
+    extent(array, &low, &high)
+    if not 0 <= high - low <= memory.nbytes_:
+        raise ValueError(f"view_stage: the memory has {memory.nbytes_} bytes; accepted: {high - low} or more")
+    cdef Descriptor view = array_for_copy(array, memory, "C")
+    memcpy(view.byte_strides_, array.byte_strides_, array.nd_ * sizeof(Py_ssize_t))
+    view.data_ = memory.address_ - low
+    seal(view)
+    return view
+
+
+def new_stage(Py_ssize_t nbytes):
+    """Return new host memory."""
+    return allocate(nbytes, BOUNDARY)
 
 
 cdef void put(char* target, const Py_ssize_t* steps, Descriptor source) noexcept nogil:
@@ -284,14 +264,9 @@ cdef void put(char* target, const Py_ssize_t* steps, Descriptor source) noexcept
     be empty or packed.
     """
     cdef Loops loops
-    begin(&loops, source.nd_, source.shape_, source.itemsize_, target, steps, source.data_, source.byte_strides_)
-    finish(&loops)
-
-
-cdef void finish(Loops* loops) noexcept nogil:
-    """Run the copy that `begin` has initialized."""
-    widen(loops)
-    run(loops)
+    begin(&loops, target, steps, source)
+    widen(&loops)
+    run(&loops)
 
 
 cpdef bint share_bytes(Descriptor a, Descriptor b) noexcept nogil:

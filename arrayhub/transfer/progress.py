@@ -1,7 +1,7 @@
-"""Progress reporters for the argument `progress` of large copies.
+"""Progress reports for the argument `progress` of large copies.
 
-An engine that copies in pieces calls ``update(nbytes)`` after each piece, in the calling thread. An exception that the
-user's function raises propagates through ``update`` and ends the copy.
+An engine that copies in pieces reports the bytes of each piece, in the calling thread. An exception that the user's
+function raises propagates through the report and ends the copy.
 """
 
 import contextlib
@@ -13,19 +13,8 @@ from arrayhub._core.errors import show
 _SHOWN_AFTER = 1.0  # seconds; a bar is drawn only for copies that take longer
 
 
-class _Reporter:
-    """Passes the number of copied bytes and the total number of bytes to a function."""
-
-    def __init__(self, function, total):
-        self.function, self.done, self.total = function, 0, total
-
-    def update(self, nbytes):
-        self.done += nbytes
-        self.function(self.done, self.total)
-
-
 def _bar(total):
-    """Return a context manager that yields the function of a `_Reporter`. It draws after `_SHOWN_AFTER` seconds."""
+    """Return a context manager that yields a function that draws the progress after `_SHOWN_AFTER` seconds."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
@@ -58,8 +47,9 @@ def _line():
             sys.stderr.write("\n")
 
 
+@contextlib.contextmanager
 def reporting(progress, total):
-    """Return a context manager that yields the reporter for a copy of `total` bytes, or None without progress reports.
+    """Yield a function to call with the bytes of each piece of a copy of `total` bytes, or None without reports.
 
     The end of a copy is always reported, even if the copy is a single piece. An empty copy is not reported.
 
@@ -73,13 +63,17 @@ def reporting(progress, total):
         raise TypeError(
             f"progress is {show(progress)}; accepted: True, or a function of two integers, copied and total bytes"
         )
-    return _reporting(progress, total) if wanted and total else contextlib.nullcontext()
+    if not wanted or not total:
+        yield None
+        return
+    done = 0
 
+    def report(nbytes):
+        nonlocal done
+        done += nbytes
+        function(done, total)
 
-@contextlib.contextmanager
-def _reporting(progress, total):
     with _bar(total) if progress is True else contextlib.nullcontext(progress) as function:
-        reporter = _Reporter(function, total)
-        yield reporter
-        if reporter.done < total:
-            reporter.update(total - reporter.done)
+        yield report
+        if done < total:
+            report(total - done)

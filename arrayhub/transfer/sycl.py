@@ -12,15 +12,12 @@ is already complete. A copy that is only queued (`_queue_copy`) depends on barri
 import math
 from typing import Any, NamedTuple
 
-import numpy
-
 from arrayhub._core.descriptor import empty_like
 from arrayhub.libraries.dpctl import assign_by_kernel, can_pack, on_memory, pack, scatter
-from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import sycl
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
 from arrayhub.transfer import host, settings
-from arrayhub.transfer.host_copies import broadcast
+from arrayhub.transfer.host_copies import broadcast, new_stage, view_stage
 
 _DIRECT = 64 << 20  # maximum bytes of a direct copy; signals and progress are handled between direct copies
 _CACHED = 4 << 20  # bytes of a staging buffer for the CPU device, which shares the cache of the host
@@ -69,27 +66,16 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     target = empty_like(array, order) if out is None else out
     if array.nbytes and not (stream is not None and _queue_copy(array, target, stream)):
         with _idle(array, stream, progress) as course:
-            _fetch(array, raw(target, writable=True), course)
+            _fetch(array, host_view(target), course)
     return target
 
 
-def from_host(array, ordinal, *, stream=None, progress=None):
-    """Copy host-readable memory to device USM of the root device `ordinal`.
-
-    The copy is in Fortran order if the array is F-contiguous and not C-contiguous, else in C order.
-    """
-    queue = _target_queue(ordinal, stream)
-    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-    return _copy_to_usm(array, _new(array, queue, order), Course(queue, progress))
-
-
-def to_other(array, ordinal, *, stream=None, progress=None):
-    """Copy USM to device USM of another root device."""
-    if is_host_readable(array) or is_packed(array):
-        array = array if is_host_readable(array) else to_host(array)
-        return from_host(array, ordinal, stream=stream, progress=progress)
-    queue = _target_queue(ordinal, stream)
-    return _copy_to_usm(array, _new(array, queue, "C"), Course(queue, progress))
+def new_like(array, ordinal, *, stream=None):
+    """Allocate device USM on the root device `ordinal`, on the queue `stream` or on the default queue of the device."""
+    queue = sycl.queue_of_ordinal(ordinal) if stream is None else sycl.checked_queue(stream)
+    if queue.sycl_device.get_device_id() != ordinal:
+        raise BufferError(f"stream is {stream!r}, a queue of a different device; accepted: a queue of oneapi:{ordinal}")
+    return _new(array, queue, "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C")
 
 
 def copy(array, order, *, stream=None):
@@ -99,11 +85,12 @@ def copy(array, order, *, stream=None):
 
 def beside(model, array, order="C"):
     """Copy USM or host-readable memory to new USM with the USM type and the queue of `model`, contiguous in `order`."""
-    queue = sycl.queue_of(model)
-    fresh = _new(array, queue, order, model.usm_type)
+    fresh = _new(array, sycl.queue_of(model), order, model.usm_type)
     if is_host_readable(fresh):
-        return host.to_host(array, out=fresh)
-    return _copy_to_usm(array, fresh, Course(queue))
+        host.assign(array, fresh)
+    else:
+        assign(array, fresh, fresh=True)
+    return fresh
 
 
 def assign(array, out, *, stream=None, progress=None, fresh=False):
@@ -132,7 +119,7 @@ def _queue_copy(array, out, stream):
     """
     if not out.usm_type or not sycl.shares_context(out, sycl.queue_of(array)):
         return False
-    is_direct = is_packed(array) or sycl.has_strides(array, out.byte_strides)
+    is_direct = sycl.is_laid_out_as(array, out)
     if not is_direct and not can_pack(array, out):
         return False
     queue, own = _queues(array, stream)
@@ -155,32 +142,28 @@ def _new(array, queue, order, usm_type="device"):
     return on_memory(array, sycl.new_memory(usm_type, array.nbytes, {"queue": queue}), order)
 
 
-def _copy_to_usm(array, out, course, fresh=True):
-    """Copy USM or host-readable memory to device USM on the queue of `course`, and return `out`."""
-    if out.nbytes:
-        with course:
-            if is_host_readable(array) and not _is_quicker_repeated_there(array, out):
+def _copy_to_usm(array, out, course, fresh):
+    """Copy USM or host-readable memory to device USM on the queue of `course`."""
+    if not out.nbytes:
+        return
+    with course:
+        if is_host_readable(array):
+            if array.size == out.size or out.nbytes <= _SMALL or not can_pack(out):
                 _send(host_view(broadcast(array, out)), out, course, fresh)
-            else:
-                _relay(array, out, course, fresh)
-    return out
-
-
-def _is_quicker_repeated_there(array, out):
-    """Return whether it is faster to broadcast a host array on the device than on the host."""
-    return array.size < out.size and out.nbytes > _SMALL and can_pack(out)
+                return
+            # It is faster to broadcast a host array on the device than on the host.
+            array, given = _new(array, course.queue, "C"), array
+            _send(host_view(given), array, course._replace(progress=None), True)
+        _relay(broadcast(array, out), out, course, fresh)
 
 
 def _relay(array, out, course, fresh):
-    """Copy USM, or a host array to broadcast, to device USM: on the device if possible, else through the host."""
-    if is_host_readable(array):
-        array = _copy_to_usm(array, _new(array, course.queue, "C"), course._replace(progress=None))
-    array = broadcast(array, out)
+    """Copy USM to device USM: on the device if possible, else through the host."""
     queue = sycl.queue_of(array)
     if queue is not course.queue or fresh:
         sycl.wait(queue)
     if queue is course.queue or queue.sycl_context == course.queue.sycl_context:
-        if is_packed(array) or sycl.has_strides(array, out.byte_strides):
+        if sycl.is_laid_out_as(array, out):
             source, nbytes = sycl.reach(array)
             _direct(sycl.reach(out)[0], source, nbytes, course)
             return
@@ -188,13 +171,16 @@ def _relay(array, out, course, fresh):
             _pack(array, out, course.queue)
             sycl.wait(course.queue)
             return
+    if is_packed(array):  # without strides, so the elements cannot be split into pieces
+        _send(to_host(array), out, course, fresh)
+        return
     with Course(queue) as origin:
         stage = _stage(course.queue, out)
         for key in _pieces(out.shape, out.byte_strides, out.itemsize, stage.nbytes, gaps=fresh):
             piece = out[key]
-            _fetch(array[key], _view_of_stage(stage, piece), origin)
+            _fetch(array[key], view_stage(piece, stage), origin)
             target, nbytes = sycl.reach(piece)
-            _direct(target, stage.ctypes.data, nbytes, course)
+            _direct(target, stage.address, nbytes, course)
 
 
 # ---------------------------------------------------------------------------------------------------- the order of work
@@ -218,22 +204,14 @@ def _queues(array, stream):
     return stream, own
 
 
-def _target_queue(ordinal, stream):
-    """Return the queue for new memory on the root device `ordinal`: `stream`, or the default queue."""
-    queue = sycl.queue_of_ordinal(ordinal) if stream is None else sycl.checked_queue(stream)
-    if queue.sycl_device.get_device_id() != ordinal:
-        raise BufferError(f"stream is {stream!r}, a queue of a different device; accepted: a queue of oneapi:{ordinal}")
-    return queue
-
-
 # -------------------------------------------------------------------------------------------------------- from a device
 
 
 def _fetch(array, target, course):
-    """Copy USM to an ndarray of opaque items."""
+    """Copy USM to a host array."""
     source, nbytes = sycl.reach(array)
-    if sycl.has_strides(array, target.strides):
-        _direct(_lowest(target), source, nbytes, course)
+    if sycl.is_laid_out_as(array, target):
+        _direct(sycl.reach(target)[0], source, nbytes, course)
     elif nbytes > _SMALL and nbytes > _SPARSE * array.nbytes and can_pack(array):
         _fetch_sparse(array, target, course)
     else:
@@ -251,7 +229,7 @@ def _direct(target, source, nbytes, course):
         _submit(course.queue, target + start, source + start, size)
         sycl.wait(course.queue)
         if course.progress is not None:
-            course.progress.update(size)
+            course.progress(size)
 
 
 def _submit(queue, target, source, nbytes, after=None):
@@ -285,7 +263,7 @@ def _wait(events):
 
 
 def _fetch_sparse(array, target, course):
-    """Copy USM with large gaps to an ndarray, in pieces that are first packed in device memory."""
+    """Copy USM with large gaps to a host array, in pieces that are first packed in device memory."""
     for key in _pieces(array.shape, _packed_steps(array), array.itemsize, settings.chunk()):
         piece = array[key]
         packed = _new(piece, course.queue, "C")
@@ -306,12 +284,12 @@ def _fetch_staged(array: Any, target: Any, course: Course) -> None:
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
         piece, stage = array[key], stages[turn % 2]
         source, nbytes = sycl.reach(piece)
-        events = _submit(course.queue, stage.ctypes.data, source, nbytes)
+        events = _submit(course.queue, stage.address, source, nbytes)
         if waiting:
             before, part, view = waiting
             _wait(before)
             host.move(part, view, course.progress)
-        waiting = (events, target[key], _view_of_stage(stage, piece))
+        waiting = (events, target[key], view_stage(piece, stage))
     sycl.wait(course.queue)
     _, part, view = waiting
     host.move(part, view, course.progress)
@@ -323,12 +301,12 @@ def _fetch_staged(array: Any, target: Any, course: Course) -> None:
 def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
     """Copy host memory of the shape of `out` to device USM."""
     target, nbytes = sycl.reach(out)
-    if is_packed(out) or sycl.has_strides(out, source.byte_strides):
+    if sycl.is_laid_out_as(out, source):
         _direct(target, sycl.reach(source)[0], nbytes, course)
     elif not fresh and nbytes != out.nbytes and can_pack(out):
         _send_packed(source, out, course)
     else:
-        _send_staged(raw(source), out, course, fresh)
+        _send_staged(source, out, course, fresh)
 
 
 def _send_packed(source: Any, out: Any, course: Course) -> None:
@@ -344,12 +322,12 @@ def _send_packed(source: Any, out: Any, course: Course) -> None:
     keys = _pieces(out.shape, _packed_steps(out), out.itemsize, limit) if source.nbytes > limit else (...,)
     if is_cpu:
         for key in keys:
-            values = raw(source[key])
+            values = source[key]
             if sycl.is_usm(source.ptr, course.queue):  # dpnp requires host memory that is not USM
-                values = values.copy()
+                values = host.copy(values, "C")
             scatter(values, out[key])
             if course.progress is not None:
-                course.progress.update(values.nbytes)
+                course.progress(values.nbytes)
         return
     stage = sycl.new_memory("host", min(source.nbytes, max(limit, source.itemsize)), {"queue": course.queue})
     for key in keys:
@@ -364,12 +342,12 @@ def _send_staged(source: Any, out: Any, course: Course, fresh: bool) -> None:
     """Copy host memory to `out` in pieces, through two staging buffers. Only pieces of a fresh `out` contain gaps."""
     stages = [_stage(course.queue, out) for _ in range(2)]
     events: list[Any] = [[], []]
-    for turn, key in enumerate(_pieces(out.shape, out.byte_strides, out.itemsize, len(stages[0]), gaps=fresh)):
+    for turn, key in enumerate(_pieces(out.shape, out.byte_strides, out.itemsize, stages[0].nbytes, gaps=fresh)):
         piece, stage = out[key], stages[turn % 2]
         _wait(events[turn % 2])
-        host.move(_view_of_stage(stage, piece), source[key], course.progress)
+        host.move(view_stage(piece, stage), source[key], course.progress)
         target, nbytes = sycl.reach(piece)
-        events[turn % 2] = _submit(course.queue, target, stage.ctypes.data, nbytes)
+        events[turn % 2] = _submit(course.queue, target, stage.address, nbytes)
     sycl.wait(course.queue)
 
 
@@ -379,7 +357,7 @@ def _send_staged(source: Any, out: Any, course: Course, fresh: bool) -> None:
 def _stage(queue, array):
     """Allocate a staging buffer of the size of the array's extent, at most one chunk and at least one element."""
     chunk = min(settings.chunk(), _CACHED) if queue.sycl_device.is_cpu else settings.chunk()
-    return numpy.empty(max(min(chunk, sycl.reach(array)[1]), array.itemsize), numpy.uint8)
+    return new_stage(max(min(chunk, sycl.reach(array)[1]), array.itemsize))
 
 
 def _packed_steps(array):
@@ -411,16 +389,3 @@ def _pieces(shape, strides, itemsize, limit, gaps=True):
             yield from cut((*starts[:axis], start, *starts[axis + 1 :]), (*lengths[:axis], some, *lengths[axis + 1 :]))
 
     yield from cut((0,) * len(shape), tuple(shape))
-
-
-def _view_of_stage(stage, piece):
-    """View a staging buffer as an ndarray of opaque items with the shape and strides of `piece`."""
-    start = piece.ptr - sycl.reach(piece)[0]
-    return numpy.ndarray(piece.shape, f"V{piece.itemsize}", stage, start, piece.byte_strides)
-
-
-def _lowest(view):
-    """Return the lowest address that an ndarray reaches."""
-    return view.ctypes.data + sum(
-        min(step, 0) * (length - 1) for step, length in zip(view.strides, view.shape, strict=True)
-    )

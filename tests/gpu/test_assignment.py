@@ -35,18 +35,9 @@ def loaded(cp):
     cp.cuda.Device().synchronize()
 
 
-@pytest.fixture(params=["kernel", "cupy"])
-def reordering(request, monkeypatch):
-    """Run a test twice: with arrayhub's kernel for reordering elements, and with cupy's assignment."""
-    if request.param == "cupy":
-        from arrayhub.transfer import cuda_kernel
-
-        monkeypatch.setattr(cuda_kernel, "is_available", lambda: False)
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_to_device_copies_each_layout_to_out(cp, dtype, layout, reordering):
+def test_to_device_copies_each_layout_to_out(cp, dtype, layout):
     """The copy changes the elements of `out`, and keeps the elements of its base array between them."""
     given, expected = sample(dtype), sample(dtype)[::-1].copy()
     whole = arrayhub.to_device(expected, "cuda:0")
@@ -62,7 +53,7 @@ def test_to_device_copies_each_layout_to_out(cp, dtype, layout, reordering):
 
 @pytest.mark.parametrize("source", ["C", "F", "steps", "negative"])
 @pytest.mark.parametrize("target", ["C", "F", "steps", "negative"])
-def test_to_device_copies_large_arrays_between_layouts(cp, source, target, reordering):
+def test_to_device_copies_large_arrays_between_layouts(cp, source, target):
     """The arrays exceed a pinned staging buffer and the size up to which the host reorders elements."""
     shapes = {"steps": (3000, 1500), "negative": (1500, 1000)}
     make = {
@@ -109,7 +100,7 @@ def test_out_can_be_a_torch_tensor(torch):
     "key", [2, slice(1, 3), (slice(None), 1), (1, 2), ..., (slice(None, None, -2), slice(1, None, 2))]
 )
 @pytest.mark.parametrize("value", [7, "row", "all", "integers"])
-def test_assignment_equals_numpy(cp, key, value, reordering):
+def test_assignment_equals_numpy(cp, key, value):
     expected = np.arange(24.0).reshape(4, 6)
     x = asarray(cp.asarray(expected))
     shape = expected[key].shape
@@ -140,7 +131,7 @@ def test_assignment_equals_numpy(cp, key, value, reordering):
     ],
 )
 @pytest.mark.parametrize("rows", [4, 1 << 18])
-def test_assignment_between_overlapping_views_equals_numpy(cp, to, of, rows, reordering):
+def test_assignment_between_overlapping_views_equals_numpy(cp, to, of, rows):
     expected = np.arange(6.0 * rows).reshape(rows, 6)
     x = asarray(cp.asarray(expected))
     expected[to] = expected[of].copy()

@@ -95,7 +95,7 @@ def test_copies_use_the_given_stream(cp, stream):
     own = cp.cuda.Stream(non_blocking=True)
     stream = own if stream == "own" else stream
     x = np.arange(10.0)
-    there = engine.from_host(asarray(x), 0, stream=stream)
+    there = arrayhub.to_device(x, "cuda:0", stream=stream)
     assert there.__cuda_array_interface__["stream"] == (own.ptr if stream is own else stream)
     assert same(engine.to_host(engine.copy(there, "C", stream=stream), "C", stream=stream), x)
 

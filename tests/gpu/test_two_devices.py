@@ -7,7 +7,6 @@ in place of the array's device therefore fails.
 import contextlib
 import ctypes
 import gc
-import itertools
 import os
 import pickle
 import subprocess
@@ -217,23 +216,6 @@ def test_assignment_broadcasts_and_casts_between_devices(cp, peers):
     assert (np.asarray(out.to_host()) == np.arange(6)).all()
     out[1:3, ::2] = 7
     assert (np.asarray(out.to_host())[1:3, ::2] == 7).all()
-
-
-def test_devices_without_cupys_kernel_copy_the_same_values(cp, peers, monkeypatch):
-    from arrayhub.transfer import cuda_kernel
-
-    monkeypatch.setattr(cuda_kernel, "is_available", lambda: False)
-    for layout in LAYOUTS.values():
-        made = ah.to_device(layout(ah.asarray(on(cp, 1))), "cuda:0")
-        assert (np.asarray(made.to_host()) == layout(VALUES)).all()
-    values = np.arange(36.0).reshape(6, 6)
-    for of, to in itertools.product(LAYOUTS.values(), repeat=2):
-        expected = np.full((6, 6), -1.0)
-        if of(values).shape == to(expected).shape:
-            whole = ah.asarray(on(cp, 1, expected))
-            to(whole)[...] = of(ah.asarray(on(cp, 0, values)))
-            to(expected)[...] = of(values)
-            assert (np.asarray(whole.to_host()) == expected).all()
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

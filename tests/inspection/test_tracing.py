@@ -98,7 +98,7 @@ def test_device_copies_are_recorded():
         there = ah.to_device(np.arange(5.0), "oneapi:0")
         ah.to_host(there)
     copies = [(event.by, event.source, event.target, event.nbytes) for event in traced.events if event.kind == "copy"]
-    assert copies == [("from_host", "cpu", "oneapi:0", 40), ("to_host", "oneapi:0", "cpu", 40)]
+    assert copies == [("assign", "cpu", "oneapi:0", 40), ("to_host", "oneapi:0", "cpu", 40)]
 
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])

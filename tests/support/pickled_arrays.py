@@ -83,7 +83,7 @@ SOURCES = {
 
 def elements(x):
     """Return the elements of an array of any type as bytes in C order."""
-    return bytes(memoryview(arrayhub.transfer.host.raw(x.copy())).cast("B")) if x.size and x.itemsize else b""
+    return bytes(memoryview(arrayhub.libraries.numpy.raw(x.copy())).cast("B")) if x.size and x.itemsize else b""
 
 
 def facts(x):
