@@ -372,7 +372,7 @@ class ForgedArray:
         self.element = ForgedDtype(said, state)
 
     def __reduce__(self):
-        return arrayhub._unpickle, ((1, (4,), None, 0, self.element, 2, None, None), (b"A" * 32,))
+        return arrayhub._unpickle, ((1, (4,), None, 0, self.element, 2, None, None), bytearray(b"A" * 32))
 
 
 @pytest.mark.slow
