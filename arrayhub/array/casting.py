@@ -187,15 +187,11 @@ def need_a_type(value):
     return all(isinstance(leaf, (int, datetime.date, datetime.timedelta)) for leaf in _leaves(value))
 
 
-def _check_fields(value, own, call, seen=None):
-    """Check the fields of records. `seen` contains the visited lists, which may be shared or contain themselves."""
+def _check_fields(value, own, call):
+    """Check the fields of records."""
     if isinstance(value, list):
-        seen = {} if seen is None else seen
-        if id(value) in seen:
-            return
-        seen[id(value)] = value
         for item in value:
-            _check_fields(item, own, call, seen)
+            _check_fields(item, own, call)
     elif getattr(getattr(value, "dtype", None), "names", None):
         check_fit(np.asarray(value), own, call)
     else:  # a tuple has one value per field; any other value is assigned to all fields
@@ -340,25 +336,16 @@ def out_of_range(given, own):
         return _outside(given, 1 - 2**63, 2**63 - 1) if given.size else None
     if not given.size or (_is_numpys(kind) and _is_numpys(own) and np.can_cast(kind, own, "safe")):
         return None
-    if wide is None:
-        return None
     if not _is_numpys(kind):
         given = given.astype("i1" if rank(kind) == _INTEGERS else "f4")
     if wide <= _INTEGERS:
         limits = _limits(own, "iinfo") if wide else None
         return _outside(given, int(limits.min) if limits else 0, int(limits.max) if limits else 1)
-    for part in _parts(given) if kind.kind == "c" else (given,):
+    for part in (given.real, given.imag) if kind.kind == "c" else (given,):
         odd = _not_representable(part, own)
         if odd is not None:
             return odd
     return None
-
-
-def _parts(given):
-    """Return the real and imaginary parts of complex numbers, as a single array if the numbers are contiguous."""
-    if given.ndim and given.flags.c_contiguous:
-        return (given.view(given.real.dtype),)
-    return given.real, given.imag
 
 
 def _is_numpys(dtype):
