@@ -47,7 +47,12 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
     cdef Py_ssize_t end
     cdef Py_ssize_t start = find_start(layout_, integer(offset, "USMArray: offset"), isinstance(buffer, str), &end)
     use_memory(layout_, buffer, read_options(buffer_ctor_kwargs), end)
-    check_inside(layout_, end)
+    cdef Py_ssize_t nbytes = block_of(layout_).nbytes_
+    if end > nbytes:      # the specification does not require this check
+        raise ValueError(
+            f"USMArray: shape {layout_.shape}, strides and offset need {end} bytes, but the memory has {nbytes} bytes; accepted:"
+            " a layout inside the memory"
+        )
     layout_.data_ = layout_.block_.address_ + start
     seal(layout_)
     return move(layout_, a)
@@ -126,17 +131,6 @@ cdef Py_ssize_t find_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_ssiz
         raise ValueError(f"USMArray: offset is {offset} elements; accepted: {least} to {most}")
     end[0] = offset * a.itemsize_ + high
     return offset * a.itemsize_
-
-
-cdef int check_inside(Descriptor a, Py_ssize_t end) except -1:
-    """Raise ValueError if elements are outside of the memory. The specification does not require this check."""
-    cdef Py_ssize_t nbytes = block_of(a).nbytes_
-    if end > nbytes:
-        raise ValueError(
-            f"USMArray: shape {a.shape}, strides and offset need {end} bytes, but the memory has {nbytes} bytes; accepted: a"
-            " layout inside the memory"
-        )
-    return 0
 
 
 cdef int move(Descriptor source, Descriptor target) except -1:

@@ -81,7 +81,6 @@ cdef enum Access:
     IS_EXACT = 4            # added for EXACT_TIMES
 
 cdef int _registered = False      # whether multiprocessing has the function that pickles a MappedArray
-cdef object _PickleBuffer = pickle.PickleBuffer
 
 # Address of arrays without elements, because some consumers abort on a null pointer.
 cdef char[16] _NOTHING
@@ -97,17 +96,23 @@ def reduce(Descriptor array, int protocol):
     """
     cdef Footprint span
     cdef Descriptor sent = array
-    cdef int access = access_of(array)
-    place = None
+    place = inode = None
     if array.device_.device_type != kDLCPU:
         sent, place = device_placement.copy_to_host(array)
     footprint(sent, &span)
     if span.levels:
         sent = gather(sent, _compact)
         footprint(sent, &span)
-    data = data_of(sent, &span, protocol, access, sent is array)
-    inode = shared_memory.inode_of(array.base_) if is_done(&_registered) and sent is array and span.nbytes else None
-    state = state_of(sent, &span, place, access)
+    if sent is array and span.nbytes:
+        inode = shared_memory.inode_of(array.base_)
+    if span.nbytes > SMALL or inode is not None:
+        # Views of device memory are not cached, because each use must wait for pending work on the memory.
+        data = kept_view(sent, &span) if sent is array and span.nbytes >= KEPT else new_flat_view(sent, &span)
+    elif protocol >= 5:
+        data = pickle.PickleBuffer(new_flat_view(sent, &span))
+    else:
+        data = (bytearray if array.flags_ & WRITEABLE else bytes)(new_flat_view(sent, &span))     # as protocol 5 does
+    state = state_of(sent, &span, place, access_of(array))
     return _unpickle, (state, data) if inode is None else (state, data, inode)
 
 
@@ -134,12 +139,12 @@ def reduce_location(Descriptor array):
     if array.device_.device_type == kDLCPU:
         measure_in_place(array, &span)
         place = shared_memory.locate(
-            array.base_, <size_t> (array.data_ + span.low), span.nbytes, access_of(array) == IS_READWRITE)
+            array.base_, <size_t> (array.data_ + span.low), span.nbytes, array.flags_ & WRITEABLE != 0)
     if place is None:
         return reduce(array, pickle.DEFAULT_PROTOCOL)
     location, offset = place
-    state = state_of(array, &span, None, access_of(array))
-    return _unpickle, ((*state[:3], state[3] + offset, *state[4:]), location)
+    span.low -= offset
+    return _unpickle, (state_of(array, &span, None, access_of(array)), location)
 
 
 cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:
@@ -164,27 +169,22 @@ cdef tuple state_of(Descriptor a, const Footprint* span, object place, int acces
         strides_of(a, span),
         -span.low,
         element_of(a),
-        access | exact_bit(a),
+        access,
         labels_in_state(a),
         place,
     )
 
 
-cdef int exact_bit(Descriptor a) noexcept:
-    """Return IS_EXACT for times that were imported from Arrow, and for copies of them."""
-    return IS_EXACT if a.flags_ & EXACT_TIMES and a.typenum_ in (cnp.NPY_DATETIME, cnp.NPY_TIMEDELTA) else 0
-
-
 cdef int access_of(Descriptor a) noexcept:
-    return IS_READWRITE if a.flags_ & WRITEABLE else IS_IMMUTABLE if a.flags_ & IMMUTABLE else IS_READONLY
+    """Return an `Access`. IS_EXACT is added for times that were imported from Arrow, and for copies of them."""
+    cdef int access = IS_READWRITE if a.flags_ & WRITEABLE else IS_IMMUTABLE if a.flags_ & IMMUTABLE else IS_READONLY
+    return access | IS_EXACT if a.flags_ & EXACT_TIMES and a.typenum_ in (cnp.NPY_DATETIME, cnp.NPY_TIMEDELTA) else access
 
 
 cdef object strides_of(Descriptor a, const Footprint* span):
     """Return the byte strides in `span`, or None for C order and for arrays without elements."""
     cdef int k
-    if a.flags_ & C_CONTIGUOUS or span.nbytes == 0:
-        return None
-    if layout.is_contiguous(a.nd_, a.shape_, span.strides, a.itemsize_, False):
+    if a.flags_ & PACKED or layout.is_contiguous(a.nd_, a.shape_, span.strides, a.itemsize_, False):
         return None
     return tuple([span.strides[k] for k in range(a.nd_)])
 
@@ -203,16 +203,6 @@ cdef object element_of(Descriptor a):
         row = dtypes.by_typenum(a.typenum_)
         return (row.name.decode(), row.dlpack.code, row.dlpack.bits, bool(a.flags_ & PACKED))
     return codec.encode(get_dtype(a))
-
-
-cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
-    """Return the contiguous bytes of an array as an object for the pickle. `lasting` is false for a temporary copy."""
-    if span.nbytes > SMALL or is_done(&_registered) and span.nbytes and shared_memory.inode_of(a.base_) is not None:
-        # Views of device memory are not cached, because each use must wait for pending work on the memory.
-        return kept_view(a, span) if lasting and span.nbytes >= KEPT else new_flat_view(a, span)
-    if protocol >= 5:
-        return _PickleBuffer(new_flat_view(a, span))
-    return (bytearray if access == IS_READWRITE else bytes)(new_flat_view(a, span))     # as pickle does in protocol 5
 
 
 # Flat views of large arrays, keyed by id(array). joblib recognizes a view by identity, and would otherwise write a file for
@@ -235,7 +225,7 @@ cdef object new_flat_view(Descriptor a, const Footprint* span):
     cdef MemoryBlock block = block_of(a)
     # Use the owner as base if the owner keeps the bytes alive, because joblib searches the bases for a memmap.
     cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
-    owned = owned and not (is_done(&_registered) and shared_memory.is_of_descriptor(block.owner_))
+    owned = owned and not shared_memory.is_of_descriptor(block.owner_)
     return numpy_library.emit_run(a, a.data_ + span.low, span.nbytes, block.owner_ if owned else block)
 
 
