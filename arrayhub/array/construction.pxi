@@ -50,8 +50,8 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
     cdef Py_ssize_t nbytes = block_of(layout_).nbytes_
     if end > nbytes:      # the specification does not require this check
         raise ValueError(
-            f"USMArray: shape {layout_.shape}, strides and offset need {end} bytes, but the memory has {nbytes} bytes; accepted:"
-            " a layout inside the memory"
+            f"USMArray: shape {layout_.shape}, strides and offset need {end} bytes, but the memory has {nbytes} bytes;"
+            " accepted: a layout inside the memory"
         )
     layout_.data_ = layout_.block_.address_ + start
     seal(layout_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
@@ -17,7 +17,6 @@ from arrayhub.transport.pickles import in_place, state_in_place
 
 _VERSION = 1
 _ACCESS = ("immutable", "readonly", "readwrite")  # indexed by the number in a state
-_NAMES = {"cuda_host": "pinned CUDA memory", "cuda_managed": "managed CUDA memory", "cuda": "CUDA memory but is empty"}
 
 
 class Description(NamedTuple):
@@ -147,7 +146,10 @@ class IpcHandle:
         >>> x.tolist()
         [7.0, 0.0, 0.0]
         """
-        borrow = self._borrow()
+        try:
+            borrow = Borrow(self._description.server, digest_of(self._description))
+        except ConnectionRefusedError as error:
+            raise self._refusal(str(error)) from error
         is_lasting = self.device != "cpu" and not borrow.is_local  # the borrow ends when the memory is freed
         try:
             array = self._on_host(borrow) if self.device == "cpu" else self._on_device(borrow, stream)
@@ -187,16 +189,10 @@ class IpcHandle:
             raise ValueError(f"IpcHandle: only the owner, process {self.process}, may use {name}; call open() here")
         return self._entry
 
-    def _borrow(self) -> Borrow:
-        try:
-            return Borrow(self._description.server, digest_of(self._description))
-        except ConnectionRefusedError as error:
-            self._refuse(f"process {self.process}: {error}")
-
-    def _refuse(self, reason: str) -> NoReturn:
-        raise ConnectionRefusedError(
-            f"IpcHandle: {reason}. Let a running process of this machine call arrayhub.ipc_handle(x), or send"
-            " arrayhub.to_host(x)"
+    def _refusal(self, reason: str) -> ConnectionRefusedError:
+        return ConnectionRefusedError(
+            f"IpcHandle: process {self.process}: {reason}. Let a running process of this machine call"
+            " arrayhub.ipc_handle(x), or send arrayhub.to_host(x)"
         )
 
     def _on_device(self, borrow: Borrow, stream: Any) -> USMArray:
@@ -214,7 +210,7 @@ class IpcHandle:
         try:
             segment = received_segment(borrow.descriptors, self.access == "readwrite")
         except (OSError, ValueError) as error:
-            self._refuse(f"process {self.process}: it did not send shared memory ({error})")
+            raise self._refusal(f"it did not send shared memory ({error})") from error
         array: USMArray = in_place(self._description.state, asarray(segment))
         return array
 
@@ -314,10 +310,10 @@ def ipc_handle(x: Any, /) -> IpcHandle:
     else:
         segment = segment_at(address, nbytes) if array.device == "cpu" else None
         if segment is None:
-            place = "private host memory" if array.device == "cpu" else _NAMES.get(array.device.type, str(array.device))
+            empty = "" if array.size else " but is empty"
             raise BufferError(
-                f"ipc_handle: the array is in {place}; accepted: memory of arrayhub.empty(..., memory='shared_memory'),"
-                " and CUDA device memory. Use"
+                f"ipc_handle: the array is in private memory on {array.device}{empty}; accepted: memory of"
+                " arrayhub.empty(..., memory='shared_memory'), and CUDA device memory. Use"
                 " arrayhub.ipc_handle(arrayhub.from_array(x, memory='shared_memory')), which copies"
             )
         writable = array.access == "readwrite"

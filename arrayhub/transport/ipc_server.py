@@ -79,17 +79,14 @@ class Entry:
     def processes(self) -> list[int]:
         """Return the process id of each open borrower."""
         with self.server.changed:
-            return self._present()
-
-    def _present(self) -> list[int]:
-        return [process for connection, process in self.borrowers.items() if not has_ended(connection)]
+            return [process for connection, process in self.borrowers.items() if not has_ended(connection)]
 
     def close(self, timeout: float | None) -> list[int]:
         """Refuse new borrowers, and wait for the present borrowers. Return the process ids that remain."""
         self.is_closed = True
         with self.server.changed:
-            self.server.changed.wait_for(lambda: not self._present(), timeout)
-            remaining = self._present()
+            self.server.changed.wait_for(lambda: not self.processes(), timeout)
+            remaining = self.processes()
         if not remaining:
             self.memory = None
             self._forget(None)
@@ -158,11 +155,7 @@ class Server:
         Raise ConnectionRefusedError with the reason if the request is refused.
         """
         request = connection.recv(_DIGEST + 1)
-        process, user = peer_of(connection)
-        if user != os.geteuid():
-            raise ConnectionRefusedError(
-                f"the borrower runs as user {user}; accepted: user {os.geteuid()}, the user of the owner"
-            )
+        process = peer_of(connection, "the borrower")
         entry = self.entries.get(request)
         with self.changed:
             memory = None if entry is None or entry.is_closed else entry.find_memory()
@@ -203,11 +196,14 @@ def _send(connection: socket.socket, message: bytes, descriptors: list[int] | tu
     socket.send_fds(connection, [message], descriptors, socket.MSG_NOSIGNAL)
 
 
-def peer_of(connection: socket.socket) -> tuple[int, int]:
-    """Return the process id and the user id of the other side, as the kernel recorded them."""
+def peer_of(connection: socket.socket, name: str) -> int:
+    """Return the process id of the other side, or raise ConnectionRefusedError if it runs as another user."""
     size = _CREDENTIALS.size
     process, user, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-    return process, user
+    if user != os.geteuid():
+        raise ConnectionRefusedError(f"{name} runs as user {user}; accepted: user {os.geteuid()}, as this process")
+    own_process: int = process
+    return own_process
 
 
 def has_ended(connection: socket.socket) -> bool:
@@ -249,11 +245,7 @@ class Borrow:
                 "it has ended, or runs on another machine or in another network namespace such as another container"
                 f" ({error.strerror or error})"
             ) from error
-        self.process, user = peer_of(self._connection)
-        if user != os.geteuid():
-            raise ConnectionRefusedError(
-                f"it runs as user {user}; accepted: user {os.geteuid()}, the user of this process"
-            )
+        self.process = peer_of(self._connection, "it")
         try:
             self._connection.send(self._digest, socket.MSG_NOSIGNAL)
             message, descriptors, _, _ = socket.recv_fds(self._connection, 4096, 4, socket.MSG_CMSG_CLOEXEC)
