@@ -110,14 +110,10 @@ def _contiguous_datatype(array: USMArray, element: Any) -> Any:
     parts = [_create_bytes(array.itemsize) if element is None else element.Dup()]
     shape = array.shape if array.size else ()
     strides = array.byte_strides if shape else ()
-    run = array.itemsize  # number of contiguous bytes, which MPI copies at once; 0 after a gap
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if run and stride == run:
-            run *= length
-            parts.append(parts[-1].Create_contiguous(length))
-        else:
-            run = 0
-            parts.append(parts[-1].Create_hvector(length, 1, stride))
+        row = parts[-1]
+        is_run = stride == row.extent  # MPI copies contiguous elements at once
+        parts.append(row.Create_contiguous(length) if is_run else row.Create_hvector(length, 1, stride))
     before = sum(-stride * (length - 1) for length, stride in zip(shape, strides, strict=True) if stride < 0)
     if before:
         parts.append(parts[-1].Create_hindexed([1], [before]))
