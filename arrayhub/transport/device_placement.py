@@ -21,10 +21,11 @@ from arrayhub.storage import empty
 from arrayhub.transfer.host_copies import emit_reach, gather
 from arrayhub.transport.codec import state_error
 
-# One row per setting: its environment variable, and its accepted values, starting with the default.
-_SETTINGS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "device": ("ARRAYHUB_PICKLING", ("refuse", "host", "keep")),
-    "arrive": ("ARRAYHUB_UNPICKLING", ("restore", "host")),
+# One row per setting: its environment variable, the error for an invalid variable, and the accepted values, starting
+# with the default.
+_SETTINGS: dict[str, tuple[str, type[pickle.PickleError], tuple[str, ...]]] = {
+    "device": ("ARRAYHUB_PICKLING", pickle.PicklingError, ("refuse", "host", "keep")),
+    "arrive": ("ARRAYHUB_UNPICKLING", pickle.UnpicklingError, ("restore", "host")),
 }
 _lasting: dict[str, str] = {}  # settings that no block can end
 # Values of later calls, the latest last. The first entry whose `pickling` object was freed cannot end any more.
@@ -40,21 +41,16 @@ def _renew_lock() -> None:
 call_after_fork(_renew_lock)
 
 
-def _read_setting(name: str, failure: type[pickle.PickleError] | None = None) -> str:
-    """Return the current value of ``"device"`` or ``"arrive"``. The environment variable provides the default.
-
-    An invalid environment variable raises `failure`, or ValueError without this argument.
-    """
+def _read_setting(name: str) -> str:
+    """Return the current value of ``"device"`` or ``"arrive"``. The environment variable provides the default."""
     for _, values in reversed(_applied.copy()):
         if name in values:
             return values[name]
     if name not in _lasting:
-        variable, accepted = _SETTINGS[name]
+        variable, failure, accepted = _SETTINGS[name]
         try:
             _lasting[name] = _check_value(os.environ.get(variable) or accepted[0], variable, accepted)
         except ValueError as error:
-            if failure is None:
-                raise
             raise failure(f"arrayhub: {error}") from error
     return _lasting[name]
 
@@ -108,7 +104,7 @@ class pickling:
         arrive: Literal["restore", "host"] | None = None,
     ) -> None:
         self._values = {
-            name: _check_value(value, f"pickling: {name}", _SETTINGS[name][1])
+            name: _check_value(value, f"pickling: {name}", _SETTINGS[name][-1])
             for name, value in (("device", device), ("arrive", arrive))
             if value is not None
         }
@@ -163,7 +159,7 @@ def copy_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
 
     Also return the device to record, or None. Raise PicklingError if the policy forbids the copy, or if it fails.
     """
-    policy = _read_setting("device", pickle.PicklingError)
+    policy = _read_setting("device")
     readable = is_host_readable(array)
     if policy == "refuse" and not readable:
         raise pickle.PicklingError(
@@ -195,7 +191,7 @@ def restore(array: USMArray, place: object) -> USMArray:
     invalid.
     """
     kind, number = _check_place(place)
-    if _read_setting("arrive", pickle.UnpicklingError) == "host":
+    if _read_setting("arrive") == "host":
         return array
     device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
 

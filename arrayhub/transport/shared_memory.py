@@ -178,29 +178,26 @@ def map_file(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
     if name.offset < 0 or name.nbytes <= 0:
         raise state_error("data", data, "an offset of 0 or more, and at least one byte")
     try:
-        # O_NONBLOCK: do not wait for the other end of a pipe.
-        flags = (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK
-        handle = os.open(name.path, flags)
-    except (AttributeError, OSError, ValueError) as error:  # AttributeError: Windows does not have these flags
-        raise _unmappable_error(name, error) from error
+        return _map_range(name)
+    except (AttributeError, OSError, ValueError, OverflowError) as error:  # AttributeError: Windows lacks the flags
+        raise pickle.UnpicklingError(
+            f"arrayhub: the array is in {name.path}, which cannot be mapped here: {error}. Keep shared memory and files"
+            " until the receiver has the array, or send x.copy()"
+        ) from error
+
+
+def _map_range(name: Name) -> npt.NDArray[np.uint8]:
+    # O_NONBLOCK: do not wait for the other end of a pipe.
+    handle = os.open(name.path, (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         found = os.fstat(handle)
         if (found.st_dev, found.st_ino) != (name.device, name.inode):
-            raise _unmappable_error(name, "a different file has this name now")
+            raise ValueError("a different file has this name now")
         if not stat.S_ISREG(found.st_mode):
-            raise _unmappable_error(name, "it is a device or a pipe, not a file")
+            raise ValueError("it is a device or a pipe, not a file")
         skipped = name.offset % mmap.ALLOCATIONGRANULARITY
         access = mmap.ACCESS_WRITE if name.writable else mmap.ACCESS_READ
         mapping = mmap.mmap(handle, name.nbytes + skipped, access=access, offset=name.offset - skipped)
-    except (OSError, ValueError, OverflowError) as error:
-        raise _unmappable_error(name, error) from error
     finally:
         os.close(handle)
     return np.frombuffer(mapping, np.uint8, name.nbytes, skipped)
-
-
-def _unmappable_error(name: Name, why: object) -> pickle.UnpicklingError:
-    return pickle.UnpicklingError(
-        f"arrayhub: the array is in {name.path}, which cannot be mapped here: {why}. Keep shared memory and files"
-        " until the receiver has the array, or send x.copy()"
-    )
