@@ -70,24 +70,20 @@ def _byte_order_of(dtype: np.dtype[Any]) -> str:
 def decode(element: object) -> np.dtype[Any]:
     """Decode a NumPy dtype that `encode` has encoded.
 
-    Raise UnpicklingError if the value is invalid, or is a dtype of Python objects or of sub-arrays.
+    Raise UnpicklingError if the value is not a type string, or is a dtype of Python objects or of sub-arrays. A forged
+    dtype may raise any exception, which `restore_state` converts.
     """
-    try:
-        if type(element) is str:
-            return _parse_type_string(element)
-        if isinstance(element, np.dtype) and element.subdtype is None:
-            return _rebuild_dtype(element)
-    except PASSES_ON:
-        raise
-    except Exception as error:  # a forged dtype may raise any exception
-        raise element_error(element) from error
+    if type(element) is str:
+        return _parse_type_string(element)
+    if isinstance(element, np.dtype) and element.subdtype is None:
+        return _rebuild_dtype(element)
     raise element_error(element)
 
 
 @lru_cache(maxsize=256)
 def _parse_type_string(text: str) -> np.dtype[Any]:
     if _TYPE_STRING.match(text) is None:
-        raise ValueError("it is not a type string")
+        raise element_error(text)
     return np.dtype(text)
 
 

@@ -269,11 +269,7 @@ def in_place(state, Descriptor memory):
     Raise UnpicklingError if the parts of the state are inconsistent, or if the elements exceed `memory`.
     """
     check_state(state)
-    return codec.restore_state("USMArray", _place_inside, state, memory)
-
-
-def _place_inside(state, memory):
-    return place_inside(state, memory)
+    return codec.restore_state("USMArray", place_inside, state, memory)
 
 
 cdef int check_state(object state) except -1:
@@ -285,7 +281,7 @@ cdef int check_state(object state) except -1:
     return 0
 
 
-cdef Descriptor place_inside(tuple state, Descriptor memory):
+cpdef Descriptor place_inside(tuple state, Descriptor memory):
     """Return the array that a state describes in `memory`, without regard to the device of the state."""
     _, shape, strides, offset, element, access, labels, _ = state
     cdef Descriptor a = describe_layout(shape, strides, element)
