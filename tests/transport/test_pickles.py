@@ -737,7 +737,7 @@ def test_environment_variable_sets_the_policy():
     program = "import arrayhub; print(arrayhub.transport.pickling())"
     assert "device='refuse', arrive='restore'" in python(program)
     assert "device='keep', arrive='host'" in python(program, ARRAYHUB_PICKLING="keep", ARRAYHUB_UNPICKLING="host")
-    wrong = "import arrayhub, pickle\ntry: print(arrayhub.transport.pickling())\nexcept pickle.PickleError as error: print(error)"
+    wrong = "import arrayhub\ntry: print(arrayhub.transport.pickling())\nexcept Exception as error: print(error)"
     assert "ARRAYHUB_PICKLING is 'away'; accepted: 'refuse'" in python(wrong, ARRAYHUB_PICKLING="away")
 
 
