@@ -37,6 +37,10 @@ from arrayhub._core.errors import PASSES_ON, show
 
 cdef dict _USM_TYPES = {name: number for number, name in enumerate(USM_NAMES) if name is not None}
 cdef tuple _OPTIONS = ("queue", "alignment", "copy")
+cdef str _BUFFERS = (
+    "'device', 'shared', 'host' (USM; also with the prefix 'usm_'), 'cpu', a dpctl.memory object, a USMArray, or an object"
+    " with a writable buffer"
+)
 
 
 cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
@@ -173,15 +177,14 @@ cdef int use_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbytes
         kind = buffer.removeprefix("usm_")     # also accept the names of ``memory=`` in `empty`
         if kind in _USM_TYPES:
             return allocate_usm(a, kind, options, nbytes)
-        raise ValueError(
-            f"USMArray: buffer is {show(buffer)}; accepted: 'device', 'shared', 'host' (USM; also with the prefix 'usm_'),"
-            " 'cpu', a dpctl.memory object, a USMArray, or an object with a writable buffer"
-        )
-    if isinstance(buffer, Descriptor):
-        return share_block(a, buffer, options)
+        raise ValueError(f"USMArray: buffer is {show(buffer)}; accepted: {_BUFFERS}")
     if sycl.is_memory(buffer):
-        return use_memory_object(a, buffer, options)
-    return use_buffer(a, buffer, options)
+        use_memory_object(a, buffer, options)
+    else:
+        share_block(a, buffer if isinstance(buffer, Descriptor) else import_buffer(buffer), options)
+    if a.usm_type_:
+        check_usm_type(a)
+    return check_options(a, options)
 
 
 cdef int take_host(Descriptor a, dict options, Py_ssize_t nbytes) except -1:
@@ -210,7 +213,7 @@ cdef int allocate_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) e
 
 
 cdef int use_memory_object(Descriptor a, object memory, dict options) except -1:
-    check_usm_type(a)
+    """Set the memory of `a` to a dpctl.memory object, or to a copy of the object."""
     if options.pop("copy", None):
         # Two steps, because Memory(x, copy=True) keeps x alive forever.
         memory.sycl_queue.wait()
@@ -220,25 +223,7 @@ cdef int use_memory_object(Descriptor a, object memory, dict options) except -1:
         memory = fresh
         a.flags_ |= COPIED
     sycl.place(a, sycl.block_of_memory(memory), sycl.memory_usm_type(memory))
-    check_options(a, options, None if options.get("queue") is None else memory.sycl_queue)
     a.flags_ |= WRITEABLE
-    return 0
-
-
-cdef int check_options(Descriptor a, dict options, object queue) except -1:
-    """Raise ValueError if existing memory does not have the requested alignment or queue."""
-    alignment = options.get("alignment") or 1
-    address = <size_t> a.block_.address_
-    if address % alignment != 0:
-        raise ValueError(
-            f"USMArray: alignment is {alignment}, and the memory of buffer starts at {address:#x}; omit alignment, or pass"
-            " copy=True, which is accepted for dpctl.memory objects"
-        )
-    if options.get("queue") is not None and options["queue"] != queue:
-        raise ValueError(
-            "USMArray: queue is not the queue of buffer's memory; omit queue, or pass copy=True, which is accepted for"
-            " dpctl.memory objects"
-        )
     return 0
 
 
@@ -248,8 +233,6 @@ cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
         raise ValueError("USMArray: copy=True is accepted only for dpctl.memory objects; copy the buffer first")
     if other.flags_ & PACKED:
         raise ValueError("USMArray: buffer is a packed array; accepted: an array of whole bytes")
-    if other.usm_type_:
-        check_usm_type(a)
     a.block_ = block_of(other)
     a.base_ = other.base_
     a.device_ = other.device_
@@ -257,23 +240,33 @@ cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
     a.stream_ = other.stream_
     a.producer_ = other.producer_
     a.flags_ |= other.flags_ & (WRITEABLE | IMMUTABLE | OTHER_CONTEXT | COPIED)
-    check_options(a, options, sycl.queue_of(other) if other.usm_type_ and options.get("queue") is not None else None)
     return 0
 
 
-cdef int use_buffer(Descriptor a, object obj, dict options) except -1:
-    """Set the memory of `a` to the buffer that an object exports."""
+cdef Descriptor import_buffer(object obj):
+    """Import the writable and contiguous buffer that an object exports."""
     cdef Descriptor exported = buffer_adapter.parse(obj, None)
     if exported is None:
-        raise TypeError(
-            f"USMArray: buffer is {show(obj)}; accepted: 'device', 'shared', 'host', 'cpu', a dpctl.memory object, a USMArray,"
-            " or an object with a writable buffer"
-        )
+        raise TypeError(f"USMArray: buffer is {show(obj)}; accepted: {_BUFFERS}")
     if not exported.flags_ & WRITEABLE:
         raise BufferError(f"USMArray: the buffer of {show(obj)} is read-only; accepted: a writable buffer, such as a bytearray")
     if not exported.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
         raise ValueError(f"USMArray: the buffer of {show(obj)} is not contiguous; accepted: a contiguous buffer")
-    return share_block(a, exported, options)
+    return exported
+
+
+cdef int check_options(Descriptor a, dict options) except -1:
+    """Raise ValueError if existing memory does not have the requested alignment or queue."""
+    alignment, queue = options.get("alignment") or 1, options.get("queue")
+    remedy = "pass copy=True, which is accepted for dpctl.memory objects"
+    address = <size_t> a.block_.address_
+    if address % alignment != 0:
+        raise ValueError(
+            f"USMArray: alignment is {alignment}, and the memory of buffer starts at {address:#x}; omit alignment, or {remedy}"
+        )
+    if queue is not None and (not a.usm_type_ or queue != sycl.queue_of(a)):
+        raise ValueError(f"USMArray: queue is not the queue of buffer's memory; omit queue, or {remedy}")
+    return 0
 
 
 cdef int check_usm_type(Descriptor a) except -1:

@@ -326,6 +326,8 @@ cdef Descriptor memory_of(object data):
 cdef Descriptor describe_layout(tuple shape, tuple strides, object element):
     """Return an array with a shape, byte strides and an element type, but without memory. `seal` validates them."""
     cdef int k
+    if len(shape) > layout.MAX_NDIM:
+        raise state_error("shape", shape, f"a tuple of at most {layout.MAX_NDIM} lengths")
     cdef Descriptor a = new_array(<int> len(shape))
     a.protocol_ = CONSTRUCTED
     set_element(a, element)
