@@ -55,11 +55,8 @@ class IpcHandle:
 
     __slots__ = ("__weakref__", "_description", "_entry")
 
-    _description: Description
-    _entry: Entry | None
-
-    def __init__(self) -> None:
-        raise TypeError("IpcHandle: cannot be instantiated directly; use arrayhub.ipc_handle(x)")
+    def __init__(self, description: Description, entry: Entry | None = None) -> None:
+        self._description, self._entry = description, entry
 
     @property
     def process(self) -> int:
@@ -185,7 +182,7 @@ class IpcHandle:
             )
 
     def _require_owner(self, name: str) -> Entry:
-        if self._entry is None or not self._entry.is_owned:
+        if self._entry is None or self._entry.server.process != os.getpid():  # a copy, or a forked process
             raise ValueError(f"IpcHandle: only the owner, process {self.process}, may use {name}; call open() here")
         return self._entry
 
@@ -229,12 +226,6 @@ class IpcHandle:
 IpcHandle.__module__ = "arrayhub"
 
 
-def _make_handle(description: Description, entry: Entry | None) -> IpcHandle:
-    handle = IpcHandle.__new__(IpcHandle)
-    handle._description, handle._entry = description, entry
-    return handle
-
-
 def _ipc_handle(description: object) -> IpcHandle:
     """Restore a handle from its pickled state. The owner validates the handle when a process opens it.
 
@@ -247,7 +238,7 @@ def _ipc_handle(description: object) -> IpcHandle:
     made = Description(*description)
     if len(made.state) != 8 or made.state[5] not in (0, 1, 2):
         raise state_error("the layout of the IPC handle", made.state, "the state of an array")
-    return _make_handle(made, None)
+    return IpcHandle(made)
 
 
 _ipc_handle.__module__ = "arrayhub"  # pickles name this module, so the function can move
@@ -333,4 +324,4 @@ def ipc_handle(x: Any, /) -> IpcHandle:
         state,
     )
     entry.publish(digest_of(description))
-    return _make_handle(description, entry)
+    return IpcHandle(description, entry)

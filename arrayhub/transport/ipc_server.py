@@ -55,11 +55,6 @@ class Entry:
         self.is_closed = False  # whether new borrowers are refused
         self.borrowers: dict[socket.socket, int] = {}  # the process id of each connection; guarded by server.changed
 
-    @property
-    def is_owned(self) -> bool:
-        """True if this process created the handle, and False in a forked process."""
-        return self.server.process == os.getpid()
-
     def publish(self, digest: bytes) -> None:
         """Accept requests for a handle whose description has this digest."""
         self.digest = digest
@@ -137,7 +132,7 @@ class Server:
             entry, memory = self._admit(connection)
             payload, descriptors = entry.grant(memory)
             try:
-                _send(connection, b"+" + payload, descriptors)
+                socket.send_fds(connection, [b"+" + payload], descriptors, socket.MSG_NOSIGNAL)
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
@@ -189,11 +184,7 @@ def _start_thread(function: Callable[..., None], *arguments: Any) -> None:
 
 def _refuse(connection: socket.socket, reason: str) -> None:
     with contextlib.suppress(OSError):  # the borrower has ended
-        _send(connection, b"-" + reason.encode())
-
-
-def _send(connection: socket.socket, message: bytes, descriptors: list[int] | tuple[int, ...] = ()) -> None:
-    socket.send_fds(connection, [message], descriptors, socket.MSG_NOSIGNAL)
+        connection.send(b"-" + reason.encode(), socket.MSG_NOSIGNAL)
 
 
 def peer_of(connection: socket.socket, name: str) -> int:
