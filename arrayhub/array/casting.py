@@ -287,9 +287,16 @@ def check_fit(given, own, call):
         reason = f"values of {kind!r} cannot be cast to {own!r} according to the rule same_kind; convert them first"
         raise TypeRefusal(call, reason)
     if own.kind in "SU":
-        _check_lengths(given, own, call)
+        length, most = int(np.strings.str_len(given).max()), own.itemsize // (4 if own.kind == "U" else 1)
+        if length > most:
+            raise ValueRefusal(call, f"text of {length} characters would be truncated to {own!r}", f"at most {most}")
     elif own.kind in "mM" and kind.kind == own.kind:
-        _check_times(given, own, call)
+        if not keeps_times(given, own):
+            raise ValueRefusal(
+                call,
+                f"a time of {kind!r} is not a multiple of the unit of {own!r} or exceeds its range; convert it first,"
+                " for example with NumPy's value.astype(dtype), which rounds",
+            )
     else:
         number = out_of_range(given, own)
         if number is not None:
@@ -409,21 +416,6 @@ def _not_representable(part, own):
     if has_infinity:
         fits |= np.isinf(part)
     return None if fits.all() else part[~fits][0]
-
-
-def _check_lengths(given, own, call):
-    length, most = int(np.strings.str_len(given).max()), np.dtype(own).itemsize // (4 if own.kind == "U" else 1)
-    if length > most:
-        raise ValueRefusal(call, f"text of {length} characters would be truncated to {own!r}", f"at most {most}")
-
-
-def _check_times(given, own, call):
-    if not keeps_times(given, own):
-        raise ValueRefusal(
-            call,
-            f"a time of {given.dtype!r} is not a multiple of the unit of {own!r} or exceeds its range; convert it"
-            " first, for example with NumPy's value.astype(dtype), which rounds",
-        )
 
 
 def keeps_times(given, own):

@@ -465,8 +465,11 @@ cdef class USMArray(Descriptor):
     def memory(self):
         """MemoryBlock : owner, address, device and size of the memory. All views share the block."""
         cdef MemoryBlock block = block_of(self)
+        cdef Descriptor whole
         if block.device_.device_id == UNRESOLVED_ID:      # the ordinal is determined on first use
-            settle_device(self, block)
+            whole = same_layout(self)
+            whole.device_ = block.device_      # not the device of this array if it is a host view of USM
+            block.device_ = device_of(whole)
         return block
 
     @property
@@ -1229,14 +1232,6 @@ cdef class USMArray(Descriptor):
         """Return the pair (device_type, device_id) of DLPack's DLDevice."""
         device = device_of(self)
         return (device.device_type, device.device_id)
-
-
-cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
-    """Determine the ordinal of a block's device. This is not the device of `a` if `a` is a host view of USM."""
-    cdef Descriptor whole = same_layout(a)
-    whole.device_ = block.device_
-    block.device_ = device_of(whole)
-    return 0
 
 
 cdef inline object fill_tuple(object fresh, int nd, Py_ssize_t* values):

@@ -6,7 +6,6 @@ import os
 import pickle
 import threading
 import weakref
-from types import TracebackType
 from typing import Literal, Self
 
 import numpy as np
@@ -133,11 +132,7 @@ class pickling:
         self._apply()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if not self._entered:
-            raise RuntimeError("pickling: __exit__ was called without __enter__; use the object in a with statement")
+    def __exit__(self, *_: object) -> None:
         self._entered -= 1
         self._remove()
 

@@ -687,11 +687,6 @@ def test_previous_policy_is_restored_after_a_block():
             arrayhub.transport.pickling(**wrong)
 
 
-def test_exit_without_enter_raises():
-    with pytest.raises(RuntimeError, match="__exit__ was called without __enter__"):
-        arrayhub.transport.pickling().__exit__(None, None, None)
-
-
 def test_blocks_end_in_any_order():
     """Threads and tasks may enter and leave `pickling` blocks in any order. Blocks that have ended do not apply."""
     before = repr(arrayhub.transport.pickling())
