@@ -13,7 +13,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -116,22 +116,14 @@ def probe(name: str) -> dict[str, Any]:
 
 def verdict(name: str, answer: dict[str, Any] | None, install: str | None) -> dict[str, Any]:
     """Return the entry of a library in the report. `answer` is None if the library is not installed."""
-    empty: dict[str, Any] = {"version": None, "protocols": [], "asarray": None, "error": None, "fix": None}
+    entry = {"version": None, "protocols": [], "asarray": None, "error": None, "fix": None, **(answer or {})}
     if answer is None:
-        return {"status": "missing", **empty, "fix": install}
-    if "error" in answer:
-        return {"status": "broken", **empty, **answer, "fix": _reinstall(name)}
-    return {"status": "works", **empty, **answer}
-
-
-def _reinstall(name: str) -> str:
-    """Return the command that reinstalls a library.
-
-    The command names the library's distribution instead of an extra of arrayhub, such as ``arrayhub[torch]``, because
-    an extra would also reinstall arrayhub.
-    """
+        return {"status": "missing", **entry, "fix": install}
+    if entry["error"] is None:
+        return {"status": "works", **entry}
+    # Not an extra of arrayhub, such as arrayhub[torch], which would also reinstall arrayhub.
     distributions = importlib.metadata.packages_distributions().get(name, [name])
-    return f"pip install --force-reinstall {distributions[0]}"
+    return {"status": "broken", **entry, "fix": f"pip install --force-reinstall {distributions[0]}"}
 
 
 def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
@@ -165,20 +157,15 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"arrayhub {report['arrayhub']['version']}, {report['arrayhub']['location']}"
     yield f"{python['implementation']} {python['version']}, {python['executable']}"
     yield python["platform"]
-    yield ""
-    yield "libraries"
-    rows = [(name, *_cells(library)) for name, library in report["libraries"].items()]
-    yield from map("  {}".format, align_columns(rows))
-    if report["plugins"]:
-        yield ""
-        yield "plug-ins"
-    for root, plugin in report["plugins"].items():
-        yield f"  {root}  {plugin['entry_point']}  {_state(plugin)}"
-    yield ""
-    yield "SYCL"
-    yield from (f"  {line}" for line in _sycl_lines(report["sycl"]))
-    yield "CUDA"
-    yield from (f"  {line}" for line in _cuda_lines(report["cuda"]))
+    sections: dict[str, Iterable[str]] = {
+        "libraries": align_columns((name, *_cells(library)) for name, library in report["libraries"].items()),
+        "plug-ins": [f"{root}  {entry['entry_point']}  {_state(entry)}" for root, entry in report["plugins"].items()],
+        "SYCL": _sycl_lines(report["sycl"]),
+        "CUDA": _cuda_lines(report["cuda"]),
+    }
+    for title, lines in sections.items():
+        if lines:
+            yield from ("", title, *map("  {}".format, lines))
     yield ""
     for problem in report["problems"]:
         yield f"PROBLEM  {problem['what']}"
@@ -277,8 +264,14 @@ def _examine_cuda() -> dict[str, Any]:
     driver.cuDriverGetVersion(ctypes.byref(number))
     if driver.cuInit(0) == 0:
         driver.cuDeviceGetCount(ctypes.byref(count))
-    version = f"{number.value // 1000}.{number.value % 1000 // 10}"
-    return {"driver": version, "devices": [_cuda_device(driver, ordinal) for ordinal in range(count.value)]}
+    devices = []
+    for ordinal in range(count.value):
+        handle, name, nbytes = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_size_t()
+        driver.cuDeviceGet(ctypes.byref(handle), ordinal)
+        driver.cuDeviceGetName(name, len(name), handle)
+        driver.cuDeviceTotalMem_v2(ctypes.byref(nbytes), handle)
+        devices.append({"name": name.value.decode(errors="replace"), "nbytes": nbytes.value})
+    return {"driver": f"{number.value // 1000}.{number.value % 1000 // 10}", "devices": devices}
 
 
 def _protocols(sample: Any) -> list[str]:
@@ -288,14 +281,6 @@ def _protocols(sample: Any) -> list[str]:
     except (TypeError, BufferError, ValueError):
         return found
     return ["buffer", *found]
-
-
-def _cuda_device(driver: ctypes.CDLL, ordinal: int) -> dict[str, Any]:
-    handle, name, nbytes = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_size_t()
-    driver.cuDeviceGet(ctypes.byref(handle), ordinal)
-    driver.cuDeviceGetName(name, len(name), handle)
-    driver.cuDeviceTotalMem_v2(ctypes.byref(nbytes), handle)
-    return {"name": name.value.decode(errors="replace"), "nbytes": nbytes.value}
 
 
 def _answer(name: str) -> None:
