@@ -159,9 +159,6 @@ def _make_frame(obj: Any, options: Options) -> Any:
     return made if is_frame(made) else made.to_frame()
 
 
-_make_series = partial(_export, "pandas")
-
-
 def _make_index(obj: Any, options: Options) -> Any:
     made = _export("pandas", obj, options)
     if is_frame(made):
@@ -274,9 +271,6 @@ def _make_lazy_frame(obj: Any, options: Options) -> Any:
     return _make_polars_frame(obj, options, "LazyFrame").lazy()
 
 
-_make_polars_series = partial(_export, "polars")
-
-
 def _make_chunked(obj: Any, options: Options) -> Any:
     made = _export("arrow", obj, options)
     pyarrow = sys.modules["pyarrow"]
@@ -354,10 +348,8 @@ _MAKERS: dict[tuple[str, str], Make] = {
     ("dpnp", "usm_ndarray"): _make_usm_ndarray,
     ("pandas", "DataFrame"): _make_frame,
     ("pandas", "Index"): _make_index,
-    ("pandas", "Series"): _make_series,
     ("polars", "DataFrame"): _make_polars_frame,
     ("polars", "LazyFrame"): _make_lazy_frame,
-    ("polars", "Series"): _make_polars_series,
     ("pyarrow", "ChunkedArray"): _make_chunked,
     ("pyarrow", "RecordBatch"): partial(_make_arrow_table, "RecordBatch"),
     ("pyarrow", "Table"): partial(_make_arrow_table, "Table"),
@@ -365,7 +357,7 @@ _MAKERS: dict[tuple[str, str], Make] = {
     ("xarray", "DataArray"): _make_data_array,
     ("xarray", "Variable"): _make_variable,
 }
-BY_SHAPE = (_make_frame, _make_series, _make_polars_series)  # the library's function chooses the class by the shape
+BY_SHAPE = (_make_frame,)  # the library's function chooses the class by the shape
 _OF_TABLES = (_make_polars_frame, _make_lazy_frame, _MAKERS["pyarrow", "Table"], _MAKERS["pyarrow", "RecordBatch"])
 
 

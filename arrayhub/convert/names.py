@@ -94,7 +94,7 @@ def library_name(to: Any, call: str = "convert", argument: str = "to") -> str:
         found = SPELLINGS.get(spelling, spelling)
         if found in known_names() or found in _EXPORT_BY:
             return found
-    if plugins.emitter(name) is None and _from_dlpack(name) is None:
+    if plugins.emitter(name) is None and from_dlpack_of(name) is None:
         instead = ELSEWHERE.get(lowered.partition(".")[0])
         advice = f". For an array of this library, use {instead}" if instead else ""
         raise ValueError(
@@ -148,25 +148,17 @@ def _own_class(cls: type) -> str | None:
     """Return the dotted name of a class that has its own ``from_dlpack``, such as ``onnxruntime.OrtValue``, or None."""
     for module in (root_of(cls), cls.__module__):
         name = f"{module}.{cls.__qualname__}"
-        if getattr(sys.modules.get(module), cls.__qualname__, None) is cls and _from_dlpack(name) is not None:
+        if getattr(sys.modules.get(module), cls.__qualname__, None) is cls and from_dlpack_of(name) is not None:
             return name
     return None
 
 
-def from_dlpack_of(name: str) -> Callable[[Any], Any]:
-    """Return the ``from_dlpack`` of a module or class that `library_name` accepted."""
-    found = _from_dlpack(name)
-    if found is None:
-        raise ValueError(f"convert: to is {show(name)}; accepted: {_accepted()}")
-    return found
-
-
-def _from_dlpack(name: str) -> Callable[[Any], Any] | None:
+def from_dlpack_of(name: str) -> Callable[[Any], Any] | None:
     """Return the ``from_dlpack`` of a loaded module, or of a class in a loaded module, or None."""
     module, _, attribute = name.rpartition(".")
     found = sys.modules.get(name, getattr(sys.modules.get(module), attribute, None))
-    taker = getattr(found, "from_dlpack", None)
-    return taker if callable(taker) else None
+    function = getattr(found, "from_dlpack", None)
+    return function if callable(function) else None
 
 
 def _suggestion(name: str) -> str:

@@ -12,9 +12,6 @@ from arrayhub.libraries.numpy import is_value
 from arrayhub.runtimes.cuda import stream_of_array
 from arrayhub.runtimes.sycl import queue_of
 
-# Ranks of objects in host memory. Objects in device memory have rank 3.
-_LIBRARY, _NUMPY, _VALUE = 2, 1, 0
-
 
 class Placement:
     """Library and device for a function of several arrays. Created by `placement`.
@@ -158,7 +155,7 @@ def find_deciding(
                     f"{call}: {first} is on {other}, and {name} on {device}; accepted: one device."
                     f" {advice.format(device)}"
                 )
-        own = 3 if device != CPU else _rank(obj, target)
+        own = 3 if device != CPU else 0 if is_value(obj) else 1 if target.library == "numpy" else 2
         if own > rank:
             best, rank, source = target, own, obj
     return best, source
@@ -173,12 +170,6 @@ def _on_device(source: Any, device: Device) -> Any:
     if array is None and hasattr(source, "detach"):
         array = array_of(source.detach())
     return array if array is not None and array.device.type in (device.type, f"{device.type}_managed") else None
-
-
-def _rank(obj: Any, target: Target) -> int:
-    if is_value(obj):
-        return _VALUE
-    return _NUMPY if target.library == "numpy" else _LIBRARY
 
 
 def _prefer(prefer: Any, found: Target, source: Any) -> Placement:
