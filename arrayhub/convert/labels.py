@@ -122,14 +122,6 @@ def with_labels(made: Any, model: Any, source: Any = None) -> Any:
     return made
 
 
-def with_names_of(made: Any, source: Any) -> Any:
-    """Return `made`, a copy of `source` with other elements, with the names and the pandas index of `source`."""
-    if label_kind(type(made)) in ("frame", "series") and label_kind(type(source)) in ("frame", "series"):
-        return with_labels(made, source)
-    names = get_names(source)
-    return made if names is None else rename(made, names)
-
-
 def with_coords(data: Any, model: Any) -> Any:
     """Return a DataArray of `data` with the dims, coords and name of `model`, which has the same shape."""
     made = model.copy(deep=False, data=data)

@@ -39,4 +39,4 @@ cdef ArrayType type_row(type cls)
 cpdef ArrayType array_type(obj)
 cpdef bint is_dense(obj) except -1
 cpdef Descriptor array_of(obj, copy=*)
-cpdef Target target_like(model, ArrayType found, Descriptor array=*)
+cdef Target target_like(model, ArrayType found, Descriptor array=*)

@@ -38,7 +38,7 @@ from arrayhub.convert.functions import (
     narrow_for_jax,
     protocols_of_type,
 )
-from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_index, with_labels, with_names_of
+from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_index, with_labels
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
@@ -151,8 +151,6 @@ cdef class Target:
             made = with_arrow_type(made, self.model)
         elif self.exporter is None and self.model is not None and self.library not in _WITHOUT_OWN_DEVICES:
             made = _with_device_of(made, self.model, call, copy)
-        if given is not obj and made is not obj:
-            made = with_names_of(made, obj)
         return with_labels(made, self.model, obj) if labels and self.model is not None else made
 
     cdef object _export(self, given, Descriptor array, cls, copy, dtype, device, missing, model):
@@ -531,13 +529,11 @@ cpdef Target target_of(model, str call):
     return target_like(model, found)
 
 
-cpdef Target target_like(model, ArrayType found, Descriptor array=None):
+cdef Target target_like(model, ArrayType found, Descriptor array=None):
     """Return the target for an array of type `found`. Arrays of unknown libraries on a device become USMArrays.
 
     `array` is the imported `model`, or None.
     """
-    if found is None:
-        raise TypeError("target_like: found is None; accepted: an ArrayType")
     while found.wraps:
         model = wrappers.inside(model)
         found = array_type(model) or _UNKNOWN

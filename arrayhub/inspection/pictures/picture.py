@@ -128,7 +128,8 @@ def picture(
     lengths = _integers("shape", obj, least=0)
     if len(lengths) > MAX_NDIM:
         raise ValueError(f"picture: shape has {len(lengths)} dimensions; accepted: at most {MAX_NDIM}")
-    steps = _c_strides(lengths) if strides is None else _integers("strides", strides)
+    compact = tuple(math.prod(max(length, 1) for length in lengths[k + 1 :]) for k in range(len(lengths)))
+    steps = compact if strides is None else _integers("strides", strides)
     if len(steps) != len(lengths):
         raise ValueError(f"picture: strides has {len(steps)} entries; accepted: {len(lengths)}, one per dimension")
     width = None if itemsize is None else to_integer("itemsize", itemsize, least=0)
@@ -201,13 +202,6 @@ def _integers(name: str, values: Any, *, least: int = -LIMIT) -> tuple[int, ...]
     except TypeError:  # not a sequence: an integer or a 0-d array
         each = (values,)
     return tuple(to_integer(name, value, least=least) for value in each)
-
-
-def _c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    steps = [1]
-    for length in reversed(shape[1:]):
-        steps.append(steps[-1] * max(length, 1))
-    return tuple(reversed(steps))[: len(shape)]
 
 
 def _memory_of(array: USMArray) -> str:
