@@ -73,9 +73,10 @@ def like(
     Raises
     ------
     TypeError
-        `model` is not an array, an array type or a module, or ``dtype="model"`` requires a cast to another kind.
+        `model` is not an array, an array type or a module, ``dtype="model"`` requires a cast to another kind, or the
+        library does not support the number of dimensions.
     ValueError
-        The library does not support the number of dimensions, or `dtype` is "model" and `model` is a module or a type.
+        `dtype` is "model" and `model` is a module or a type.
     OverflowError
         A value is out of the range of the element type of the model or of jax.
     BufferError

@@ -28,16 +28,16 @@ ELSEWHERE = {name.lower(): row.instead for row in ROWS.values() if row.instead f
 
 
 # The functions that export to libraries without a compiled exporter, by the library's name in `convert`.
-_EXPORT_BY = {row.like: row.export_by for row in ROWS.values() if row.export_by is not None}
-_EXPORT_BY |= {OWN: "convert.functions:asarray", NESTED: "nested.asnested:asnested", SPARSE: "sparse.export:export_own"}
+EXPORT_BY = {row.like: row.export_by for row in ROWS.values() if row.export_by is not None}
+EXPORT_BY |= {OWN: "convert.functions:asarray", NESTED: "nested.asnested:asnested", SPARSE: "sparse.export:export_own"}
 
 
 @lru_cache(maxsize=64)
 def get_exporter(name: str) -> Any:
     """Return the function that exports to a library without a compiled exporter, or to a type of arrayhub, or None."""
-    if name not in _EXPORT_BY:
+    if name not in EXPORT_BY:
         return None
-    module, _, function = _EXPORT_BY[name].partition(":")
+    module, _, function = EXPORT_BY[name].partition(":")
     exporter: Callable[..., Any] = getattr(import_module(f"arrayhub.{module}"), function)
     return exporter
 
@@ -92,7 +92,7 @@ def library_name(to: Any, call: str = "convert", argument: str = "to") -> str:
     lowered = name.lower()
     for spelling in (name, lowered):
         found = SPELLINGS.get(spelling, spelling)
-        if found in known_names() or found in _EXPORT_BY:
+        if found in known_names() or found in EXPORT_BY:
             return found
     if plugins.emitter(name) is None and from_dlpack_of(name) is None:
         instead = ELSEWHERE.get(lowered.partition(".")[0])

@@ -25,7 +25,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, PlaceError, ValueRefusal, name_of_type, show
+from arrayhub._core.errors import PASSES_ON, PlaceError, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.casting import check_fit
@@ -39,7 +39,7 @@ from arrayhub.convert.functions import (
     protocols_of_type,
 )
 from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_index, with_labels
-from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
+from arrayhub.convert.names import EXPORT_BY, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import NESTING, row_of_type
@@ -119,8 +119,6 @@ cdef class Target:
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
         if self.device is not None and not self.host_only:
             given = self._move(given, call, moves, advice)
-        if self.nests and getattr(cls or type(self.model), "__name__", "") != "Tensor":
-            _check_dimensions(given, call, self.library)
         if cls is None and self.model_type is not None and self.model_type.has_maker:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = is_of_library and given is obj and copy is not True
@@ -149,7 +147,7 @@ cdef class Target:
             raise
         if self.library == "pandas" and self.model is not None:
             made = with_arrow_type(made, self.model)
-        elif self.exporter is None and self.model is not None and self.library not in _WITHOUT_OWN_DEVICES:
+        elif self.exporter is None and self.model is not None and self.library not in EXPORT_BY:
             made = _with_device_of(made, self.model, call, copy)
         return with_labels(made, self.model, obj) if labels and self.model is not None else made
 
@@ -245,10 +243,6 @@ cdef bint _takes_index(obj, model) except -1:
     return isinstance(model.dtype, numpy.dtype) and len(obj) == len(model)
 
 
-# Libraries without an exporter whose arrays do not have devices that DLPack lacks.
-cdef frozenset _WITHOUT_OWN_DEVICES = frozenset((*NESTING, "xarray", OWN, NESTED, SPARSE, "scipy", "pydata_sparse"))
-
-
 def _with_device_of(made, model, str call, copy):
     """Return an array of a library that `convert` knows by ``from_dlpack``, on the device of the model.
 
@@ -301,28 +295,14 @@ cdef int _check_place(Target target, obj, str call, str advice) except -1:
 
 
 def _has_columns(obj):
-    return _ndim(obj) == 2 or isinstance(get_names(obj), list)
-
-
-def _ndim(obj):
+    """Return whether an object has two dimensions, or names of columns."""
     ndim = getattr(obj, "ndim", None)
     if ndim is None and is_value(obj):
-        if issubclass(type(obj), _NUMBERS):
-            return 0
-        return 2 if len(obj) and issubclass(type(obj[0]), (list, tuple)) else 1
+        return issubclass(type(obj), (list, tuple)) and len(obj) != 0 and issubclass(type(obj[0]), (list, tuple))
     if ndim is None:
         array = None if label_kind(type(obj)) else array_of(obj)
-        ndim = len(shape_of(obj)) or 1 if array is None else array.ndim
-    return int(ndim)
-
-
-def _check_dimensions(obj, str call, str library):
-    if _ndim(obj) == 0:
-        raise ValueRefusal(
-            call,
-            f"the array has 0 dimensions, and {'pyarrow' if library == 'arrow' else library} needs a dimension",
-            "1 or more. Pass arrayhub.asarray(x).reshape(1), or numpy as the model",
-        )
+        ndim = len(shape_of(obj)) if array is None else array.ndim
+    return ndim == 2 or isinstance(get_names(obj), list)
 
 
 cpdef Descriptor array_of(obj, copy=False):
@@ -382,7 +362,6 @@ def _device_of_columns(obj):
 # ------------------------------------------------------------------------------------------------------ types of arrays
 
 
-_NUMBERS = (bool, int, float, complex, numpy.generic)
 _NO_ARRAYS = (type(None), str, bytes, dict, set, type, ModuleType, *VALUES)
 
 

@@ -60,8 +60,7 @@ def test_like_converts_each_producer_to_each_producer(source, target):
     expected = RESULTS.get(target.name, NUMPY)
     try:
         if refused(element, given.shape, expected):
-            is_0d_column = given.shape == () and expected == "pyarrow.Array"
-            with pytest.raises(ValueError if is_0d_column else (BufferError, TypeError)):
+            with pytest.raises((BufferError, TypeError)):
                 ah.like(given.obj, model.obj, copy=None)
             return
         result = ah.like(given.obj, model.obj, copy=None)
@@ -342,11 +341,9 @@ def test_error_for_0d_arrays_as_columns_suggests_a_working_call(name, make):
     library = name.partition(".")[0]
     model = COLUMNS[name](pytest.importorskip(library))
     x = make(1.5)
-    with pytest.raises(ValueError) as found:
+    with pytest.raises(TypeError, match="has 0 dimensions") as found:
         ah.like(x, model, copy=None)
-    assert found.value.reason == f"the array has 0 dimensions, and {library} needs a dimension"
-    assert found.value.accepted.endswith("Pass arrayhub.asarray(x).reshape(1), or numpy as the model")
-    assert len(ah.like(ah.asarray(x).reshape(1), model, copy=None)) == 1
+    assert len(eval(found.value.call, {"arrayhub": ah, "x": x})) == 1
     assert ah.like(x, np, copy=None) == 1.5
 
 
