@@ -192,19 +192,12 @@ class Picture:
             yield f"Positions are in bytes, because elements are not at multiples of their size ({size})."
         gap = self._first_gap("C")
         if gap is not None and self._first_gap("F") is not None:
-            yield f"Not contiguous: {'; '.join(self._reasons(*gap))}."
-        if self.used is None:
-            yield "The dimensions interleave in memory, and the array is too large to count the used positions."
-        elif self.used < self.count * self.span:
+            dimension, compact = gap
+            step = _many(self.steps[dimension], self.unit)
+            yield f"Not contiguous: dimension {dimension} steps by {step}; compact would be {compact}."
+        if self.used is not None and self.used < self.count * self.span:
             used = _many(self.used, "position" if self.unit == "element" else "byte")
             yield f"Elements share memory: {self.count} elements occupy {used}."
-
-    def _reasons(self, dimension: int, compact: int) -> Iterator[str]:
-        """Yield the reasons why the array is neither C- nor F-contiguous. See `_first_gap`."""
-        yield f"dimension {dimension} steps by {_many(self.steps[dimension], self.unit)}; compact would be {compact}"
-        for k, (length, step) in enumerate(zip(self.shape, self.steps, strict=True)):
-            if step < 0 and length > 1 and k != dimension:
-                yield f"dimension {k} also steps backwards, by {_many(step, self.unit)}"
 
     def _first_gap(self, order: str) -> tuple[int, int] | None:
         """Return the fastest-varying dimension whose stride is not contiguous, and the stride that would be contiguous.
@@ -230,24 +223,15 @@ class Picture:
         moving = [(abs(step), length) for length, step in zip(self.shape, self.steps, strict=True) if step]
         dimensions = [(1, self.span), *sorted(dimension for dimension in moving if dimension[1] > 1)]
         most = math.prod(length for _, length in dimensions)
-        if _are_disjoint(dimensions):
-            return most
+        extents = itertools.accumulate((step * (length - 1) for step, length in dimensions), initial=1)
+        if all(step >= extent for (step, _), extent in zip(dimensions, extents, strict=False)):
+            return most  # each stride is at least the extent of the previous dimensions
         if most > _MOST_COUNTED:
             return None
         return len(set(map(sum, itertools.product(*(range(0, step * length, step) for step, length in dimensions)))))
 
     def __repr__(self) -> str:
         return f"Picture(shape={self.shape}, strides={self.strides}, offset={self.offset}, size={self.size})"
-
-
-def _are_disjoint(dimensions: list[tuple[int, int]]) -> bool:
-    """Return whether each stride is at least the extent of the previous dimensions (stride, length)."""
-    extent = 1
-    for stride, length in dimensions:
-        if stride < extent:
-            return False
-        extent += stride * (length - 1)
-    return True
 
 
 def _many(number: int, unit: str) -> str:
