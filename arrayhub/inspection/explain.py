@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
+from arrayhub._core.errors import name_of_type
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import PROTOCOLS
@@ -13,7 +14,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import protocols_of_type
 from arrayhub.convert.names import library_name
 from arrayhub.inspection.datashape import type_of
-from arrayhub.inspection.texts import align_columns, attempt, is_capsule, printable, type_name
+from arrayhub.inspection.texts import align_columns, attempt, is_capsule, printable
 from arrayhub.libraries import wrappers
 from arrayhub.runtimes.host import is_host_readable
 
@@ -56,7 +57,7 @@ class Explanation:
     Attributes
     ----------
     type_name : str
-        Name of the object's type.
+        Name of the object's type with its library, as in ``pandas.Series``.
     summary : str
         Description of the object as an array, or ``"no array"``.
     facts : tuple of str
@@ -158,7 +159,7 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
     """
     if to is not None:
         to = library_name(to, "explain")
-    name, source = type_name(type(obj)), hooks.advice.import_source(obj)
+    name, source = printable(name_of_type(type(obj))), hooks.advice.import_source(obj)
     array = source.array if isinstance(source.array, USMArray) and not source.copied else None
     stream = attempt(unread, obj)[0]
     taken, why, summary = None, source.copied, "" if array is not None else source.summary

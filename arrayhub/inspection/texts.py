@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from arrayhub._core.errors import module_of, reason_of
+from arrayhub._core.errors import name_of_type, reason_of
 from arrayhub.array.usm_array import USMArray
 
 _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
@@ -52,7 +52,7 @@ def reason(error: BaseException) -> str:
         raise
     except BaseException:
         text = ""
-    message, kind = printable(text), type_name(type(error))
+    message, kind = printable(text), printable(name_of_type(type(error)))
     if " " in message:
         return message
     return f"{kind}: {message}" if message else kind  # one word is unclear without the class, as in KeyError: 'shape'
@@ -63,13 +63,6 @@ def printable(text: str) -> str:
     text = str.lstrip(str.__getitem__(text, slice(4 * LONGEST_TEXT)))
     line = "".join(c if c.isprintable() else "?" for c in text.partition("\n")[0])
     return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 3] + "..."
-
-
-def type_name(cls: type) -> str:
-    """Return the name of a type as the interpreter stores it, which a metaclass cannot redefine."""
-    module = module_of(cls)
-    name = printable(type.__dict__["__qualname__"].__get__(cls))
-    return name if module in ("", "builtins") else f"{printable(module)}.{name}"
 
 
 def align_columns(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
