@@ -904,10 +904,11 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
 
 
 def _call_on_pandas(obj: Any, consumer: str) -> str:
-    """Return the call that exports the levels of a MultiIndex as columns, or sparse columns. Return "" for other data."""
+    """Return the call that exports the levels of a MultiIndex as columns, or sparse columns, or "" for other data."""
     if hasattr(obj, "levels"):
         names = [name for name in obj.names if name is not None]
-        return call_of(consumer, "x.to_frame(index=False)") if consumer in NESTING and len(set(names)) == len(names) else ""
+        is_table = consumer in NESTING and len(set(names)) == len(names)
+        return call_of(consumer, "x.to_frame(index=False)") if is_table else ""
     is_table = is_frame(obj)
     subtypes = [getattr(dtype, "subtype", None) for dtype in (obj.dtypes if is_table else [obj.dtype])]
     if not subtypes or None in subtypes:
