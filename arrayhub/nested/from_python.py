@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import X_NAME, RangeRefusal, TypeRefusal, form_of, reason_of, show
-from arrayhub.array.casting import check_common, common, microseconds, ticks
+from arrayhub.array.casting import check_common, common, ticks
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
 from arrayhub.nested.array import NestedArray, ascii_texts, bitmap_of, make, rows_of_numbers, unwrap_flat
@@ -212,11 +212,10 @@ def _zone_of(value: datetime.datetime) -> str | None:
 
 def _format_utc_offset(value: datetime.datetime) -> str:
     """Return the offset from UTC in Arrow's format, such as ``+02:00``. Arrow does not store names of fixed offsets."""
-    seconds = int(microseconds(value.utcoffset())) // 1_000_000
-    if seconds % 60 or microseconds(value.utcoffset()) % 1_000_000:
+    offset = value.isoformat()[-6:]
+    if offset[0] not in "+-":
         raise TypeRefusal("asnested", f"the UTC offset of {show(value)} has seconds; accepted: hours and minutes")
-    hours, minutes = divmod(abs(seconds) // 60, 60)
-    return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}"
+    return offset
 
 
 def _durations(values: Any, present: Any, mask: Any, level: int) -> NestedArray:

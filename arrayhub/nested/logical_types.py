@@ -53,9 +53,7 @@ def _zone(name):
     """Return the tzinfo of an IANA name or of an offset such as ``+02:00``. Return UTC for unknown names."""
     try:
         if name[:1] in ("+", "-"):
-            hours, minutes = name[1:].split(":")
-            offset = datetime.timedelta(hours=int(hours), minutes=int(minutes))
-            return datetime.timezone(-offset if name[0] == "-" else offset)
+            return datetime.datetime.strptime(name, "%z").tzinfo
         return datetime.UTC if name == "UTC" else zoneinfo.ZoneInfo(name)
     except (KeyError, OSError, ValueError):
         return datetime.UTC
