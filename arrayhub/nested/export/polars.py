@@ -181,19 +181,13 @@ def for_polars(node: Any) -> Any:
 def _check_opaque(node: NestedArray) -> None:
     """Raise BufferError for unions, intervals and decimals that polars does not support."""
     meaning = str(node.meaning)
-    if meaning[:2] == "+u":
-        raise Refusal("polars", f"unions such as {element_type(node)} are not supported")
-    if meaning[:2] == "ti":
-        raise Refusal("polars", f"Arrow's {element_type(node)} is not supported", call="arrayhub.as_arrow(x)")
+    is_supported, accepted = meaning[:2] not in ("+u", "ti"), ""
     if meaning[:2] == "d:":
         name, precision, scale = decimal_type(meaning)
-        if name == "decimal256" or scale < 0 or precision > 38:
-            raise Refusal(
-                "polars",
-                f"Arrow's {element_type(node)} is not supported",
-                "up to 38 digits, and a scale of 0 or more",
-                "arrayhub.as_polars(arrayhub.as_arrow(x).cast('float64'))",
-            )
+        is_supported = name != "decimal256" and scale >= 0 and precision <= 38
+        accepted = "up to 38 digits, and a scale of 0 or more"
+    if not is_supported:
+        raise Refusal("polars", f"Arrow's {element_type(node)} is not supported", accepted)
 
 
 def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
@@ -204,12 +198,10 @@ def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
     chunks = x.chunks
     if series.dtype != polars.Categorical or not all(kind_of(c).indices and c.meaning == "ordered" for c in chunks):
         return series
-    categories = nested_of(chunks[0].content).to_list()
-    if None in categories or len(set(categories)) < len(categories):
-        return series
-    if any(nested_of(chunk.content).to_list() != categories for chunk in chunks[1:]):
-        return series
-    return series.cast(polars.Enum(categories))
+    categories, *others = (nested_of(chunk.content).to_list() for chunk in chunks)
+    is_enum = None not in categories and len(set(categories)) == len(categories)
+    is_enum = is_enum and all(other == categories for other in others)
+    return series.cast(polars.Enum(categories)) if is_enum else series
 
 
 def _why_values_are_copied(node: Any) -> str:
