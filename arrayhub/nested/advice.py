@@ -152,18 +152,11 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     is_same = (issubclass(type(obj), (*VALUES, dict)) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
     is_place = refusal.call == "x.to_host()"  # of the device that the argument `device` names
     if found.verdict == CANNOT or is_place or not (by_library or is_same or isinstance(refusal, RangeRefusal)):
-        refusal.call = "" if "missing='nan'" in found.call and _is_about_table(refusal, obj) else found.call
+        is_rounded = isinstance(refusal, RangeRefusal) and refusal.subject.startswith("missing")  # by NaN's type, too
+        refusal.call = "" if is_rounded and "missing='nan'" in found.call else found.call
     elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
         refusal.call = ""
     return refusal
-
-
-def _is_about_table(refusal: Refusal, obj: Any) -> bool:
-    """Return whether a table has a value, such as an integer that the common type rounds, that no `missing` avoids."""
-    if not isinstance(refusal, RangeRefusal) or not refusal.subject.startswith("missing"):
-        return False
-    array = import_source(obj).array
-    return isinstance(array, NestedArray) and bool(kind_of(array.chunks[0]).fields)
 
 
 def _is_complete(refusal: Refusal) -> bool:
@@ -454,12 +447,14 @@ def _type_of_copy(array: Any) -> Any:
     """Return an array with the element type and the dimensions of a copy of `array`, which is native and compact."""
     if not find_obstacle(getattr, array, "strides") and (array.typenum >= FIRST_OWN_TYPENUM or array.dtype.isnative):
         return array
-    made = _without_elements(array.dtype.newbyteorder("="), array.ndim)
+    made = _empty(array.dtype.newbyteorder("="), array.ndim)
     return array if made is None else made
 
 
-def _empty(dtype: Any) -> Any:
-    return asarray(np.empty(0, dtype))
+def _empty(dtype: Any, ndim: int = 1) -> Any:
+    """Return an array without elements, or None if `dtype` is not an element type."""
+    found = None if dtype is None else attempt(requested_dtype, dtype)[0]
+    return None if found is None else attempt(asarray, np.empty((0,) * ndim, found))[0]
 
 
 def _call_on_numbers(consumer: str, x: str, array: Any, missing: str = "", way: str = "copy=True") -> str:
@@ -539,14 +534,10 @@ def _column_of(node: Any) -> _Column:
         below = nested_of(child_nodes(below)[0]).chunks[0]
         lists, rows = lists + varies, rows or not varies
         leaf = below if varies else leaf
-    array, why = attempt(_make_dense, part(leaf, 0, 0))
+    array, why = attempt(lambda empty: values_and_mask(empty, None)[0], part(leaf, 0, 0))
     if lists and kind_of(leaf).fields:
         array, why = None, "the rows consist of records"
     return _Column(array, why, leaf, lists, rows, *_find_missing(node))
-
-
-def _make_dense(node: Any) -> Any:
-    return values_and_mask(node, None)[0]
 
 
 def _find_missing(node: Any) -> tuple[bool, bool]:
@@ -735,7 +726,7 @@ def _call_by_field(record: Any, consumer: str, x: str) -> str:
 def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -> Verdict:
     array = source.array
     if isinstance(array, USMArray) and array.ndim == 0:
-        one, instead = attempt(_empty, array.dtype)[0], f"arrayhub.asarray({x}).reshape(-1)"
+        one, instead = _empty(array.dtype), f"arrayhub.asarray({x}).reshape(-1)"
         call = "" if one is None or _obstacle(one, consumer) else call_of(consumer, instead, "copy=True")
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
     obstacle = _obstacle(array, consumer, False, obj)
@@ -815,7 +806,7 @@ def _call_on_dense(x: SparseArray, consumer: str, own: str) -> str:
     dense = f"{own}.to_dense()"
     if consumer in RULES and consumer not in _ROWS:  # a library that has only sparse arrays
         return dense
-    return _call_on(dense, _without_elements(x.dtype, len(x.shape)), consumer)
+    return _call_on(dense, _empty(x.dtype, len(x.shape)), consumer)
 
 
 def _call_on(x: str, array: Any, consumer: str) -> str:
@@ -886,7 +877,7 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         if consumer in RULES:
             way = "dtype='float32'" if consumer == "jax" else "copy=True"
             return Verdict(consumer, COPY, why, call_of(consumer, "x", way))
-        call = _call_on(f"{call}.to_dense()", _without_elements(obj.dtype, 2), consumer)
+        call = _call_on(f"{call}.to_dense()", _empty(obj.dtype, 2), consumer)
     elif is_pandas(obj):
         call = _call_on_pandas(obj, consumer)
     elif "collect()" in instead:
@@ -918,7 +909,7 @@ def _call_on_pandas(obj: Any, consumer: str) -> str:
         return matrix and call_of(consumer, matrix, *(() if consumer == "scipy" else ("copy=True",)))
     if is_table and consumer in NESTING:
         return call_of(consumer, "x.sparse.to_dense()")
-    like = _without_elements(attempt(np.result_type, *subtypes)[0], 1 + is_table)  # None without a common type
+    like = _empty(attempt(np.result_type, *subtypes)[0], 1 + is_table)  # None without a common type
     return _call_on("x.to_numpy(copy=True)" if is_table else "x.to_numpy()", like, consumer)
 
 
@@ -943,10 +934,4 @@ def _array_like(obj: Any) -> Any:
         return asarray(np.broadcast_to(0.0, (0,)))  # read-only, as the memory of polars
     if hasattr(obj, "divisions"):  # of dask.dataframe, which computes columns of pandas
         return asarray(np.broadcast_to(np.zeros((), dtype), (0,)))
-    return _without_elements(dtype, getattr(obj, "ndim", 1))
-
-
-def _without_elements(dtype: Any, ndim: int) -> Any:
-    """Return an array without elements, or None if `dtype` is not an element type."""
-    found = None if dtype is None else attempt(requested_dtype, dtype)[0]
-    return None if found is None else attempt(asarray, np.empty((0,) * ndim, found))[0]
+    return _empty(dtype, getattr(obj, "ndim", 1))
