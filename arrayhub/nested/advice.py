@@ -152,11 +152,18 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     is_same = (issubclass(type(obj), (*VALUES, dict)) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
     is_place = refusal.call == "x.to_host()"  # of the device that the argument `device` names
     if found.verdict == CANNOT or is_place or not (by_library or is_same or isinstance(refusal, RangeRefusal)):
-        is_rounded = isinstance(refusal, RangeRefusal) and refusal.subject.startswith("missing")  # by NaN's type, too
-        refusal.call = "" if is_rounded and "missing='nan'" in found.call else found.call
+        refusal.call = "" if "missing='nan'" in found.call and _is_about_table(refusal, obj) else found.call
     elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
         refusal.call = ""
     return refusal
+
+
+def _is_about_table(refusal: Refusal, obj: Any) -> bool:
+    """Return whether a table has a value, such as an integer that the common type rounds, that no `missing` avoids."""
+    if not isinstance(refusal, RangeRefusal) or not refusal.subject.startswith("missing"):
+        return False
+    array = import_source(obj).array
+    return isinstance(array, NestedArray) and bool(kind_of(array.chunks[0]).fields)
 
 
 def _is_complete(refusal: Refusal) -> bool:
