@@ -56,37 +56,21 @@ from arrayhub.convert.functions import as_numpy, asarray
 cdef extern from *:
     """
     /* Copy n + 1 int32 offsets to int64, and return whether they never decrease. */
-    #define ARRAYHUB_WIDEN(name, attributes)                                                                           \
-        attributes static int name(const char *restrict data, Py_ssize_t n, int64_t *restrict wide) {                  \
-            int falls = 0, here, next;                                                                                 \
-            for (Py_ssize_t k = 0; k < n; k++) {                                                                       \
-                memcpy(&here, data + 4 * k, 4);                                                                        \
-                memcpy(&next, data + 4 * k + 4, 4);                                                                    \
-                falls |= next < here;                                                                                  \
-                wide[k] = here;                                                                                        \
-            }                                                                                                          \
-            memcpy(&here, data + 4 * n, 4);                                                                            \
-            wide[n] = here;                                                                                            \
-            return !falls;                                                                                             \
-        }
-    /* GCC vectorizes loops of unknown length only with -O3, and clang also with -O2. */
     #if defined(__GNUC__) && !defined(__clang__)
-    ARRAYHUB_WIDEN(arrayhub_widen_any, __attribute__((optimize("O3"))))
-    #else
-    ARRAYHUB_WIDEN(arrayhub_widen_any, )
+    __attribute__((optimize("O3")))     /* GCC vectorizes loops of unknown length only with -O3, and clang also with -O2 */
     #endif
-    /* With SSE2 vectors, which all x86-64 processors support, the loop took up to 2.5 times as long as with AVX2. */
-    #if defined(__GNUC__) && defined(__x86_64__)
-    #ifdef __clang__
-    ARRAYHUB_WIDEN(arrayhub_widen_avx2, __attribute__((target("avx2"))))
-    #else
-    ARRAYHUB_WIDEN(arrayhub_widen_avx2, __attribute__((target("avx2"), optimize("O3"))))
-    #endif
-    #define arrayhub_widen(data, n, wide) \
-        (__builtin_cpu_supports("avx2") ? arrayhub_widen_avx2(data, n, wide) : arrayhub_widen_any(data, n, wide))
-    #else
-    #define arrayhub_widen arrayhub_widen_any
-    #endif
+    static int arrayhub_widen(const char *restrict data, Py_ssize_t n, int64_t *restrict wide) {
+        int falls = 0, here, next;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            memcpy(&here, data + 4 * k, 4);
+            memcpy(&next, data + 4 * k + 4, 4);
+            falls |= next < here;
+            wide[k] = here;
+        }
+        memcpy(&here, data + 4 * n, 4);
+        wide[n] = here;
+        return !falls;
+    }
 
     /* Copy n elements whose bit is 1, and replace the others by *value. With a constant size, the compiler inlines memcpy. */
     static inline void arrayhub_fill_sized(
