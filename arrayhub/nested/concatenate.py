@@ -47,7 +47,7 @@ def _join_nodes(nodes: Sequence[Any]) -> Any:
     has_views = kind_of(nodes[0]).views
     nodes = [with_offsets(node) if kind_of(node).views else node for node in nodes]
     if any(kind_of(node).width for node in nodes):
-        nodes = list(map(_as_regular, nodes))
+        nodes = list(map(as_regular, nodes))
     if len({(node.kind, node.width, node.meaning) for node in nodes}) != 1:
         types = ", ".join(sorted(str(node.type) for node in nodes))
         raise TypeError(f"asnested: the chunks have several types: {types}")
@@ -85,7 +85,7 @@ def as_views(node: NestedArray) -> NestedArray:
     return with_views(node) if node.content.nbytes < 2**31 else node
 
 
-def _as_regular(node: NestedArray) -> NestedArray:
+def as_regular(node: NestedArray) -> NestedArray:
     """Convert rows of numbers to a regular node. Return other nodes unchanged.
 
     A chunk without missing rows can store fixed-length rows as a multidimensional array of numbers instead.

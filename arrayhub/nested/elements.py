@@ -13,6 +13,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, bitmap_of, make, nested_of, part, unwrap_flat
+from arrayhub.nested.concatenate import as_regular
 from arrayhub.nested.conform import element_type
 from arrayhub.nested.from_python import from_python, offsets_of
 from arrayhub.nested.logical_types import NUMPY_UNITS
@@ -64,16 +65,14 @@ def build(values: Sequence[Any], node: Any, name: str) -> NestedArray:
 
 
 def _build_rows(values: Sequence[Any], node: NestedArray, name: str) -> NestedArray:
-    kind, width, content = kind_of(node), node.width, node.content
-    if kind.numbers:  # rows of one length, stored as an array of several dimensions
-        width, content = content.shape[1], asarray(np.empty((0, *content.shape[2:]), content.dtype))
-    fixed = kind.width or kind.numbers
+    node = as_regular(nested_of(part(node, 0, 0)))
+    fixed = kind_of(node).width
     for value in values:
-        if not isinstance(value, ROWS) or (fixed and len(value) != width):
-            raise _unsuitable(node, value, name, f"a list of {width} elements" if fixed else "a list")
-    elements = unwrap_flat(build(list(chain.from_iterable(values)), content, f"{name}.content"))
+        if not isinstance(value, ROWS) or (fixed and len(value) != node.width):
+            raise _unsuitable(node, value, name, f"a list of {node.width} elements" if fixed else "a list")
+    elements = unwrap_flat(build(list(chain.from_iterable(values)), node.content, f"{name}.content"))
     if fixed:
-        return make("regular", len(values), width=width, content=elements)
+        return make("regular", len(values), width=node.width, content=elements)
     offsets = offsets_of(list(map(len, values)), node.offsets.dtype)
     return make("list", len(values), offsets=offsets, content=elements, meaning=node.meaning)
 
