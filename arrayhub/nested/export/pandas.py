@@ -92,7 +92,7 @@ def as_pandas(
         column = column if dtype is None or _has_dtype(column, dtype) else _cast(pandas, column, dtype)
         return column.copy() if check_copy(copy, "as_pandas") else column
     if missing is not None and isinstance(obj, pandas.DataFrame):
-        return _fill_frame(obj, missing, copy=copy, dtype=dtype, device=device)
+        return _convert_columns(obj, missing, copy=copy, dtype=dtype, device=device)
     made = export("pandas", pandas, _to_pandas, obj, copy, dtype, device, missing)
     if missing is not None and isinstance(obj, pandas.Series):
         made.index = obj.index
@@ -111,17 +111,18 @@ def _of_pandas(pandas: Any, obj: Any) -> Any:
     return None
 
 
-def _fill_frame(frame: Any, missing: Any, **options: Any) -> Any:
-    """Return a DataFrame whose columns were filled one by one. A dict has the values of some columns."""
+def _convert_columns(frame: Any, missing: Any, **options: Any) -> Any:
+    """Return a DataFrame whose columns were converted one by one. A dict `missing` has the values of some columns."""
     check_labels(missing, frame.columns.tolist())
-    filled = frame.copy(deep=False)
+    made = frame.copy(deep=False)
     for k, label in enumerate(frame.columns):
         value = missing.get(label) if isinstance(missing, dict) else missing
         try:
-            filled.isetitem(k, as_pandas(frame.iloc[:, k], missing=value, **options))
+            made.isetitem(k, as_pandas(frame.iloc[:, k], missing=value, **options))
         except (BufferError, OverflowError, TypeError, ValueError) as error:
-            raise relabel(error, f"missing: column {show(label)}") from error
-    return filled
+            argument = "dtype" if missing is None else "missing"
+            raise relabel(error, f"{argument}: column {show(label)}") from error
+    return made
 
 
 def _cast(pandas: Any, column: Any, dtype: Any) -> Any:
@@ -130,10 +131,7 @@ def _cast(pandas: Any, column: Any, dtype: Any) -> Any:
     ``Series.astype`` raises an error for missing elements and for fractions, and parses text.
     """
     if column.ndim == 2:
-        frame = column.copy(deep=False)
-        for k in range(frame.shape[1]):
-            frame.isetitem(k, _cast(pandas, column.iloc[:, k], dtype))
-        return frame
+        return _convert_columns(column, None, dtype=dtype)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufcmM":
         made = as_pandas(column.to_numpy(), dtype=dtype)
     else:
