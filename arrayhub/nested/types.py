@@ -19,7 +19,7 @@ from arrayhub.inspection.datashape import (
     spell_zone,
     type_of,
 )
-from arrayhub.nested.array import NestedArray, nested_of
+from arrayhub.nested.array import NestedArray, is_on_host, nested_of
 from arrayhub.nested.logical_types import NUMPY_UNITS, decimal_type
 from arrayhub.nested.to_device import child_nodes
 
@@ -38,7 +38,9 @@ def _element(parts: Iterable[Any]) -> Type:
     inner = _INNER[first.kind](nodes)
     if first.extension is not None and first.extension[0] not in _CONVERTED:
         inner = Element("extension", (spell_name(first.extension[0]), inner))
-    return inner if all(node.validity is None or _none_missing(node) for node in chunks) else make_option(inner)
+    # A bitmap in device memory is not read: elements may be missing.
+    is_complete = all(x.validity is None or (is_on_host(x.validity) and not x.null_count) for x in chunks)
+    return inner if is_complete else make_option(inner)
 
 
 def _children(nodes: Sequence[NestedArray]) -> list[Type]:
@@ -86,14 +88,6 @@ def _logical(meaning: str) -> Type:
 
 
 _INTERVALS = {"tiM": "M", "tiD": "D", "tin": "MDn"}
-
-
-def _none_missing(node: NestedArray) -> bool:
-    """Return whether no element is missing. If the bitmap is in device memory, return False without reading it."""
-    try:
-        return node.null_count == 0
-    except BufferError:
-        return False
 
 
 _INNER: dict[str, Callable[[Sequence[NestedArray]], Type]] = per_kind(
