@@ -118,12 +118,8 @@ def torch_from(x: NestedArray, copy: bool | None, allow_readonly: bool = False) 
     x = single_chunk(x, copy, "torch")
     x = decode(x, "torch") if copy and is_list_view(x) else x
     kind = kind_of(x)
-    if kind.numbers and x.null_count == 0:
-        _check_logical(x, "torch")
-        return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
-    is_dense = kind.packed or kind.width or kind.opaque or (copy and kind.fields)
-    is_refused = is_list_view(x)  # without a copy
-    is_dense = is_refused or (is_dense and not has_variable_length(x))
+    is_dense = kind.numbers or kind.packed or kind.width or kind.opaque or (copy and kind.fields)
+    is_dense = is_list_view(x) or (is_dense and not has_variable_length(x))  # list views are refused without a copy
     if kind.indices or is_run_end(x) or (not x.null_count and is_dense):
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
     x = copied_chunk(with_byte_booleans(x)) if copy else x
