@@ -398,10 +398,7 @@ def resolve_missing(
     column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
         return _matrix_and_mask(columns_of(column), len(column), missing, dtype)
-    try:
-        values, mask = _fill_or_mask(column, missing)
-    except (BufferError, ValueError) as error:
-        raise relabel(error, "missing='mask'" if _is(missing, "mask") else "missing") from None
+    values, mask = _fill_or_mask(column, missing)
     arrays = [values if keeps_lists else _dense_or_node(values)] if mask is None else [values, mask]
     if not is_on_host(column):
         arrays = [array.to_device(column.device) if is_on_host(array) else array for array in arrays]
@@ -443,12 +440,12 @@ _is_of_xarray = derived_from("xarray", "DataArray", "Variable")
 
 def _fill_or_mask(column: NestedArray, missing: Any) -> tuple[Any, Any]:
     """Return a column with a value in place of missing elements, and None. For "mask", return `values_and_mask`."""
-    if _is(missing, "mask"):
-        return values_and_mask(column, None)
     try:
+        if _is(missing, "mask"):
+            return values_and_mask(column, None)
         return _fill_chunks(column, NAN if _is(missing, "nan") else missing), None
-    except (TypeError, ValueError, OverflowError) as error:
-        raise relabel(error, "missing") from None
+    except (BufferError, TypeError, ValueError, OverflowError) as error:
+        raise relabel(error, "missing='mask'" if _is(missing, "mask") else "missing") from None
 
 
 def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any = None) -> tuple[Any, Copy]:
