@@ -299,18 +299,14 @@ def _with_times_of_objects(obj: Any, x: NestedArray) -> NestedArray:
     """Return `x`, the import of pandas data, in which `_import_times` imports the columns of Python objects."""
     if not is_frame(obj):
         return _import_times(obj, x) if _holds_times(x) and obj.dtype == _OBJECTS else x
-    parts = child_nodes(x)
-    changed = list(parts)
+    parts = list(x.children)
     for k, part in enumerate(parts[: obj.shape[1]]):  # the index follows
         if _holds_times(part) and obj.dtypes.iloc[k] == _OBJECTS:
             try:
-                changed[k] = unwrap_flat(_import_times(obj.iloc[:, k], nested_of(part)))
+                parts[k] = unwrap_flat(_import_times(obj.iloc[:, k], nested_of(part)))
             except (OverflowError, TypeError, ValueError) as error:
                 raise relabel(error, f"asnested: column {show(obj.columns[k])}") from error
-    if all(part is same for part, same in zip(changed, parts, strict=True)):
-        return x
-    following = iter(changed)
-    return rebuild(x, lambda _: next(following))
+    return rebuild(x, parts=tuple(parts))
 
 
 def _holds_times(node: Any) -> bool:
