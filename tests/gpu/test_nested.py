@@ -5,7 +5,7 @@ import pytest
 from arrow_by_hand import given
 
 import arrayhub as ah
-from arrayhub.nested.to_device import move_arrays
+from arrayhub.nested.to_device import compact, map_arrays
 
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
 SOURCES = {
@@ -24,7 +24,7 @@ def nanoarrow():
 
 
 def on_cuda(cp, node):
-    return move_arrays(node, lambda array: ah.asarray(cp.asarray(ah.as_numpy(array))))
+    return map_arrays(compact(node), lambda array: ah.asarray(cp.asarray(ah.as_numpy(array))))
 
 
 @pytest.mark.parametrize("name", SOURCES)

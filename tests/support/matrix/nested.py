@@ -158,12 +158,12 @@ def _in_usm(memory):
         import dpnp
         import pyarrow as pa
 
-        from arrayhub.nested.to_device import move_arrays
+        from arrayhub.nested.to_device import compact, map_arrays
 
         def there(array):
             return ah.asarray(dpnp.asarray(ah.as_numpy(array), usm_type=memory))
 
-        source = move_arrays(ah.asnested(pa.array(kind.values, kind.type_of(pa))), there)
+        source = map_arrays(compact(ah.asnested(pa.array(kind.values, kind.type_of(pa)))), there)
         return Made(source, None, lambda: True)
 
     return made
