@@ -139,7 +139,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
     if a is None:
         raise TypeError("cupy: array is None; accepted: USMArray")
     check_memory(a, allow_readonly)
-    check_type(a)
+    check_elements(a)
     cupy = needed("cupy", "to create its arrays")
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
@@ -175,21 +175,12 @@ cdef int check_device() except -1:
     return 0
 
 
-def check(Descriptor array not None, bint copied):
-    """Raise the error of `as_cupy` for an array, or for its copy, without converting it."""
-    if copied:
-        check_device()
-    else:
-        check_memory(array, False)
-    check_type(array)
-
-
 cdef bint number_of(Descriptor a) noexcept:
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     return row.kind in (c"b", c"i", c"u", c"f", c"c", c"E") and row.dlpack.code != dtypes.NO_DLPACK
 
 
-cdef int check_type(Descriptor a) except -1:
+cdef int check_elements(Descriptor a) except -1:
     """Reject element types that cupy does not have."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if a.flags_ & PACKED or not a.flags_ & NOTSWAPPED or not (number_of(a) or is_record(a)):
@@ -242,5 +233,4 @@ cdef object export(Descriptor a, bint copied, bint allow_readonly):
 
 
 library("cupy").set_importer(0, parse, parse_by_dict)
-library("cupy").set_exporter(export)
-library("cupy").check = check
+library("cupy").set_exporter(export, check_memory, check_elements, check_device)

@@ -187,7 +187,7 @@ def bind_export(Descriptor a):
 
 cdef object emit(Descriptor a):
     """Export `a` as a ``dpnp.tensor.usm_ndarray`` that shares the memory and uses the queue of `a`."""
-    check_memory(a)
+    check_memory(a, True)
     check_elements(a)
     usm_ndarray = needed("dpnp.tensor", "for usm_ndarray").tensor.usm_ndarray
     memory = sycl.memory_on_queue(a)
@@ -203,9 +203,10 @@ cdef object emit(Descriptor a):
     return array
 
 
-cdef int check_memory(Descriptor a) except -1:
-    """Raise Refusal for memory that usm_ndarray cannot share."""
+cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
+    """Raise Refusal for memory that usm_ndarray cannot share, and ImportError without dpnp."""
     if a.usm_type_ == 0:
+        find_dpnp()
         raise Refusal("dpnp", "the memory is not SYCL USM")
     if a.strides_ == NULL:
         raise Refusal("dpnp", f"usm_ndarray requires strides in whole elements; byte strides {a.byte_strides} are not"
@@ -221,19 +222,14 @@ cdef int check_elements(Descriptor a) except -1:
     return 0
 
 
-def check(Descriptor array not None, bint copied):
-    """Raise the error of `as_dpnp` for an array, or for its copy, without converting it."""
-    if not copied:
-        if array.usm_type_ == 0:
-            see_dpnp()
-        check_memory(array)
-    else:
-        see_dpnp()
-        sycl.queue_of_ordinal(0)      # raises an error on a machine without a SYCL device
-    check_elements(array)
+cdef int check_device() except -1:
+    """Raise ImportError without dpnp, and an error on a machine without a SYCL device."""
+    find_dpnp()
+    sycl.queue_of_ordinal(0)
+    return 0
 
 
-cdef int see_dpnp() except -1:
+cdef int find_dpnp() except -1:
     """Raise ImportError if dpnp is not installed, because an error about the memory would hide this reason."""
     from importlib.util import find_spec
 
@@ -244,8 +240,6 @@ cdef int see_dpnp() except -1:
 
 cdef object emit_dpnp(Descriptor a, bint copied, bint allow_readonly):
     """Export `a` as a ``dpnp.ndarray`` that shares its memory, through `emit`. Raise ImportError without dpnp."""
-    if a.usm_type_ == 0:
-        see_dpnp()
     array = emit(a)
     import dpnp
 
@@ -406,5 +400,4 @@ library("dpctl").set_importer(0, parse_usm_ndarray, parse_by_dict)
 library("dpctl").set_importer(1, parse_memory, parse_by_dict)
 library("dpnp").set_importer(0, parse_dpnp, parse_by_dict)
 library("dpnp").set_importer(1, parse_usm_ndarray, parse_by_dict)
-library("dpnp").set_exporter(emit_dpnp, see_dpnp)
-library("dpnp").check = check
+library("dpnp").set_exporter(emit_dpnp, check_memory, check_elements, check_device)

@@ -246,7 +246,7 @@ cdef int check_elements(Descriptor a) except -1:
     return 0
 
 
-cdef int check_memory(Descriptor a) except -1:
+cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
     """Raise Refusal for memory that jax cannot share."""
     a = for_host_library(a, "jax", kDLCUDA)
     refuse_without_device(a, "jax")
@@ -268,13 +268,6 @@ cdef bint is_compact(Descriptor a) except -1:
     return True
 
 
-def check(Descriptor array not None, bint copied):
-    """Raise the Refusal of `as_jax` for an array, or for its copy, without converting it."""
-    if not copied:
-        check_memory(array)
-    check_elements(array)
-
-
 cdef object emit(Descriptor a, bint may_copy):
     """Export `a` as a ``jax.Array`` that shares its memory.
 
@@ -286,7 +279,7 @@ cdef object emit(Descriptor a, bint may_copy):
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
     check_elements(a)
     if not may_copy:
-        check_memory(a)
+        check_memory(a, True)
     try:
         return jax.dlpack.from_dlpack(view, copy=None if may_copy else False)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -301,7 +294,5 @@ cdef object export(Descriptor a, bint copied, bint allow_readonly):
         leave(pushed)
 
 
-library("jax").set_importer(0, parse, parse)
-library("jax").set_importer(1, parse, parse)
-library("jax").set_exporter(export)
-library("jax").check = check
+library("jax").set_importer(0, parse)
+library("jax").set_exporter(export, check_memory, check_elements)

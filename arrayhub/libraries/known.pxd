@@ -2,6 +2,8 @@ from arrayhub._core.descriptor cimport Descriptor
 
 ctypedef Descriptor (*Importer)(object obj, object stream)
 ctypedef object (*Exporter)(Descriptor a, bint copied, bint allow_readonly)
+ctypedef int (*CheckMemory)(Descriptor a, bint allow_readonly) except -1
+ctypedef int (*CheckElements)(Descriptor a) except -1
 ctypedef int (*Require)() except -1
 
 cdef enum:
@@ -33,20 +35,21 @@ cdef class Library:
     cdef readonly bint nests            # whether its arrays can be nested
     cdef readonly object emit           # a plug-in's function that creates arrays of the library, or None
     cdef readonly bint takes_model      # whether `emit` has a parameter for the model
-    cdef public object check            # check(array, copied) raises the error of the export, without a conversion
     cdef tuple recognizers              # kind and arguments of a predicate on types, for each importer
     cdef str module                     # module in this folder that sets the functions, or None
     cdef int loaded                     # whether the module is imported
     cdef int first_importer             # number of the library's first import function
     cdef int own                        # number of importers for the arrays that the exporter creates
     cdef int first_own, last_own        # numbers of the import functions for the arrays that the exporter creates
-    cdef Exporter exporter              # NULL before `load`
+    cdef Exporter exporter              # NULL before `load`, like the checks, which raise the errors of the exporter
+    cdef CheckMemory check_memory
+    cdef CheckElements check_elements
     cdef Require require                # checks that the library is installed, before memory is copied for it; may be NULL
 
     cdef int add(self) except -1
     cdef int load(self) except -1
-    cdef int set_importer(self, int k, Importer importer, Importer plain) except -1
-    cdef int set_exporter(self, Exporter exporter, Require require=*) except -1
+    cdef int set_importer(self, int k, Importer importer, Importer plain=*) except -1
+    cdef int set_exporter(self, Exporter exporter, CheckMemory memory, CheckElements elements, Require require=*) except -1
 
 
 # Import functions by number. The type cache stores the number of each type's import function (0: unknown type).

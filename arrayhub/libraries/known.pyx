@@ -27,7 +27,6 @@ from arrayhub._core import dtypes
 from arrayhub._core.descriptor import READERS, relabel
 from arrayhub._core.errors import INSTALL, InterfaceError, Refusal, root_of
 from arrayhub.adapters.type_cache import Trait
-from arrayhub.libraries.numpy import check as numpy_check
 from arrayhub.libraries.table import TABLE
 
 cdef extern from *:
@@ -79,16 +78,23 @@ cdef class Library:
         for root in self.roots:
             _by_root[root] = self
         for kind, *names in self.recognizers:
-            _recognize.append(_PREDICATES[kind](*names))
+            if kind == "own":
+                _recognize.append(own(self.roots, names))
+            else:
+                _recognize.append((exactly if kind == "exactly" else derived_from)(*names))
             _library_of.append(self)
         assert len(_recognize) <= SPARSE
         self.first_importer, self.first_own, self.last_own = first, first, first + self.own - 1
         return 0
 
-    def check_export(self, array, copied):
+    def check_export(self, Descriptor array not None, bint copied):
         """Raise the error of the export of an array, or of its copy on a supported device, without converting it."""
         self.load()
-        self.check(array, copied)
+        if not copied:
+            self.check_memory(array, False)
+        elif self.require != NULL:
+            self.require()
+        self.check_elements(array)
 
     def install_for(self, driver):
         """Return the installation command for a CUDA driver version. The row must have an installation command.
@@ -106,15 +112,15 @@ cdef class Library:
             mark_done(&self.loaded)
         return 0
 
-    cdef int set_importer(self, int k, Importer importer, Importer plain) except -1:
-        """Set the import function of the row's `k`-th importer. `plain` is used if fast paths are disabled."""
+    cdef int set_importer(self, int k, Importer importer, Importer plain=NULL) except -1:
+        """Set the import function of the row's `k`-th importer. `plain`, if given, is used if fast paths are disabled."""
         assert _library_of[self.first_importer + k] is self
-        importers[self.first_importer + k] = importer if _fast_paths else plain
+        importers[self.first_importer + k] = importer if _fast_paths or plain == NULL else plain
         return 0
 
-    cdef int set_exporter(self, Exporter exporter, Require require=NULL) except -1:
-        """Set the export function. `require` checks, before memory is copied, that the library is installed."""
-        self.exporter, self.require = exporter, require
+    cdef int set_exporter(self, Exporter exporter, CheckMemory memory, CheckElements elements, Require require=NULL) except -1:
+        """Set the export function, and the functions that raise its errors."""
+        self.exporter, self.check_memory, self.check_elements, self.require = exporter, memory, elements, require
         return 0
 
 
@@ -153,15 +159,13 @@ def derived_from(module, *names):
     return recognize
 
 
-def own(root, *names):
+def own(roots, names):
     """Return a predicate for types that a library defines and that are, or derive from, a class of one of the given names.
 
-    It recognizes types in private modules, whose names may change.
+    It recognizes types in private modules, whose names may change. `roots` are the library's top-level modules.
     """
-    return lambda cls: root_of(cls) == root and any([base.__name__ in names and root_of(base) == root for base in cls.__mro__])
-
-
-_PREDICATES = {"exactly": exactly, "derived": derived_from, "own": own}
+    return lambda cls: root_of(cls) in roots and any(
+        [base.__name__ in names and root_of(base) in roots for base in cls.__mro__])
 
 
 # ---------------------------------------------------------------------------------------------------------- importers
@@ -457,18 +461,6 @@ cdef object to_numpy(Descriptor a, bint copied, bint allow_readonly):
     return numpy.emit(a)
 
 
-cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
-    from arrayhub.libraries import numba
-
-    return numba.emit(a)
-
-
-def check_numba(array, copied):
-    from arrayhub.libraries import numba
-
-    numba.check(array, copied)
-
-
 # --------------------------------------------------------------------------------------------------------- the table
 
 
@@ -482,27 +474,22 @@ for _row in LIBRARIES:
 # Names of the libraries whose arrays can be nested, in `convert`.
 NESTING = tuple([row.like for row in LIBRARIES if row.nests])
 
-library("numpy").set_importer(0, numpy.copy_scalar, numpy.copy_scalar)
+library("numpy").set_importer(0, numpy.copy_scalar)
 library("numpy").set_importer(1, numpy.parse, numpy.parse_by_dict)
-library("numpy").set_exporter(to_numpy)
-library("numpy").check = numpy_check
+library("numpy").set_exporter(to_numpy, numpy.check_memory, numpy.check_elements)
 library("python").set_importer(0, buffer.parse_bytes, buffer.parse)
-library("python").set_importer(1, buffer.parse, buffer.parse)
-library("python").set_importer(2, buffer.parse, buffer.parse)
-library("numba").set_exporter(to_numba)
-library("numba").check = check_numba
-library("nanoarrow").set_importer(0, unpacked_buffer, unpacked_buffer)
-library("pyarrow").set_importer(0, parse_pyarrow, parse_pyarrow)
-library("polars").set_importer(0, parse_polars, parse_polars)
-library("pandas").set_importer(0, parse_column, parse_column)
-library("xarray").set_importer(0, parse_xarray, parse_xarray)
-library("warp").set_importer(0, parse_warp, parse_warp)
-library("mlx").set_importer(0, dlpack_first, dlpack_first)
-library("paddle").set_importer(0, parse_paddle, parse_paddle)
-library("paddle").set_importer(1, parse_paddle, parse_paddle)
-library("av").set_importer(0, parse_plane, parse_plane)
-library("PIL").set_importer(0, parse_image, parse_image)
-library("tensorflow").set_importer(0, without_strings, without_strings)
+library("python").set_importer(1, buffer.parse)
+library("nanoarrow").set_importer(0, unpacked_buffer)
+library("pyarrow").set_importer(0, parse_pyarrow)
+library("polars").set_importer(0, parse_polars)
+library("pandas").set_importer(0, parse_column)
+library("xarray").set_importer(0, parse_xarray)
+library("warp").set_importer(0, parse_warp)
+library("mlx").set_importer(0, dlpack_first)
+library("paddle").set_importer(0, parse_paddle)
+library("av").set_importer(0, parse_plane)
+library("PIL").set_importer(0, parse_image)
+library("tensorflow").set_importer(0, without_strings)
 
 
 # ---------------------------------------------------------------------------------------------------- queries on the table

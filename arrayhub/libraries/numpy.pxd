@@ -9,6 +9,8 @@ cpdef int refuse_endless(object obj, str call) except -1
 cpdef double count_elements(object obj, str call) except -1
 cpdef object with_ndarrays(object obj)
 cdef Descriptor copy_scalar(object obj, object stream)
+cdef int check_memory(Descriptor a, bint allow_readonly) except -1
+cdef int check_elements(Descriptor a) except -1
 cdef object emit(Descriptor a)
 cdef object find_source(Descriptor a)
 cdef object array_over(Descriptor a, object dtype)

@@ -345,7 +345,8 @@ cpdef int refuse_unit(object obj, str call="") except -1:
 cdef object emit(Descriptor a):
     """Export `a` as an ndarray that shares its memory. The base of the ndarray keeps `a` alive."""
     if not host_readable(a) or a.flags_ & PACKED:
-        check(a, False)
+        check_memory(a, False)
+        check_elements(a)
     host_ready(a)
     return array_over(a, get_dtype(a))
 
@@ -370,13 +371,19 @@ cdef object find_source(Descriptor a):
     return array
 
 
-def check(Descriptor array not None, bint copied):
-    """Raise the error of `as_numpy` for an array, or for its copy, without converting it."""
-    if not copied and not host_readable(array):
-        raise Refusal("numpy", f"the memory is on {device_name(array)}, which the host cannot read", call="arrayhub.to_host(x)")
-    if array.flags_ & PACKED:
+cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
+    """Raise Refusal for memory that the host cannot read."""
+    if not host_readable(a):
+        raise Refusal("numpy", f"the memory is on {device_name(a)}, which the host cannot read", call="arrayhub.to_host(x)")
+    return 0
+
+
+cdef int check_elements(Descriptor a) except -1:
+    """Raise Refusal for packed elements, and TypeError for other element types that NumPy does not have."""
+    if a.flags_ & PACKED:
         raise Refusal("numpy", PACKED_ELEMENTS)
-    get_dtype(array)
+    get_dtype(a)
+    return 0
 
 
 # Address of empty arrays. For a null pointer NumPy would allocate memory and make the array writeable.

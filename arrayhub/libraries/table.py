@@ -206,8 +206,8 @@ def _dpnp_array(module: Any) -> Any:
 # - refused: types that are not imported, not even through their protocols, with their advice. `adapt` does not pass
 #   them to a function, except those of the standard library.
 # - importers: types that compiled code imports, in the order in which `module` (a module of this folder) or `known`
-#   sets the functions. "exactly" excludes subclasses, "derived" includes them. "own" includes those of the library, and
-#   compares names, for types in private modules.
+#   sets the functions. "exactly" and "derived" have a module and names of its types, and "derived" includes subclasses.
+#   "own" compares names, for types in private modules, and includes subclasses that the library defines.
 # - exports: the device type of the arrays that the library's exporter makes, and whether they may also be in host
 #   memory. The exporter returns the arrays of the first `own` importers unchanged.
 # - export_by, nests: the function that exports to a library without a compiled exporter, and whether its arrays can be
@@ -237,8 +237,7 @@ TABLE: dict[str, dict[str, Any]] = {
         like="numpy",
         importers=(
             ("exactly", "builtins", "bytes"),
-            ("exactly", "builtins", "bytearray", "memoryview"),
-            ("exactly", "array", "array"),
+            ("own", "array", "bytearray", "memoryview"),
         ),
         types={
             "BytesIO": "getbuffer()",
@@ -288,7 +287,7 @@ TABLE: dict[str, dict[str, Any]] = {
         traits=("NO_STREAM_IS_NONE",),
         device=devices.read_jax,
         module="jax",
-        importers=(("own", "jaxlib", "ArrayImpl"), ("own", "jax", "ArrayImpl")),
+        importers=(("own", "ArrayImpl"),),
         exports=("cuda", True),
         sparse={"JAXSparse": "jax"},
         types={"Shard": "data"},
@@ -321,7 +320,7 @@ TABLE: dict[str, dict[str, Any]] = {
         module="dpctl",
         importers=(
             ("exactly", "dpctl.tensor", "usm_ndarray"),
-            ("own", "dpctl", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"),
+            ("own", "MemoryUSMDevice", "MemoryUSMShared", "MemoryUSMHost"),
         ),
     ),
     "dpnp": dict(
@@ -338,6 +337,7 @@ TABLE: dict[str, dict[str, Any]] = {
         roots=("numba", "numba_cuda"),
         dtype=dtypes.read_numba,
         traits=("SILENT_ON_DEFAULT",),
+        module="numba",
         exports=("cuda", True),
     ),
     "pyarrow": dict(
@@ -356,7 +356,7 @@ TABLE: dict[str, dict[str, Any]] = {
             "Scalar": "x.as_py()",
         },
     ),
-    "nanoarrow": dict(importers=(("own", "nanoarrow", "CBuffer", "CBufferView"),)),
+    "nanoarrow": dict(importers=(("own", "CBuffer", "CBufferView"),)),
     "polars": dict(
         export_by="nested.export.polars:as_polars",
         nests=True,
@@ -376,7 +376,7 @@ TABLE: dict[str, dict[str, Any]] = {
         install="pip install pandas",
         sample=lambda pandas: pandas.Series([0.0, 1.0]),
         dtype=dtypes.read_pandas,
-        importers=(("own", "pandas", "Series", "Index"),),
+        importers=(("own", "Series", "Index"),),
         types={
             **{name: ("to_numpy()", dtype_of) for name, dtype_of in _DTYPE_OF_PANDAS.items()},
             "ArrowExtensionArray": ("__arrow_array__()", _dtype_of_arrow),
@@ -413,7 +413,7 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("xr",),
         install="pip install xarray",
         sample=lambda xarray: xarray.DataArray([0.0, 1.0]),
-        importers=(("own", "xarray", "DataArray", "NamedArray"),),
+        importers=(("own", "DataArray", "NamedArray"),),
         types=dict.fromkeys(["DataArray", "NamedArray"], ("data", _dtype_of_xarray)),
         refused={"CFTimeIndex": "", "DataTree": "", "Dataset": "x.to_array()"},
         advice=dict.fromkeys(["DataArray", "NamedArray"], "x.to_numpy()"),
@@ -434,11 +434,11 @@ TABLE: dict[str, dict[str, Any]] = {
     ),
     "paddle": dict(
         dtype=dtypes.by_name,
-        importers=(("exactly", "paddle", "Tensor"), ("own", "paddle", "EagerParamBase")),
+        importers=(("own", "Tensor"),),
     ),
     "av": dict(
         traits=("LEGACY_IS_WRITABLE",),
-        importers=(("own", "av", "VideoPlane"),),
+        importers=(("own", "VideoPlane"),),
         refused={**dict.fromkeys(["AudioFrame", "VideoFrame"], "x.to_ndarray()"), "AudioPlane": _COPY_FRAME},
         advice={"VideoPlane": _COPY_FRAME},
     ),
@@ -451,7 +451,7 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("tf",),
         instead="tensorflow.convert_to_tensor(arrayhub.as_numpy(x))",
         traits=("DLPACK_BY_IMPORTER",),
-        importers=(("own", "tensorflow", "EagerTensor"),),
+        importers=(("own", "EagerTensor"),),
         advice={"EagerTensor": "x.numpy()"},
         refused={
             "IndexedSlices": "tensorflow.convert_to_tensor(x)",

@@ -231,7 +231,6 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
         a = acceptable(a, allow_readonly, api)
     if not surely_known(a):
         check_elements(a)
-        check_empty(a)
     managed = dlpack.new_managed(a)
     managed.flags &= ~<unsigned long long> DL_READ_ONLY
     # If the table rejects a type, the managed tensor is neither consumed nor deleted. A type that the table may reject is
@@ -261,6 +260,7 @@ cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI*
 cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
     """Raise Refusal for memory that torch cannot share: read-only memory, negative strides, and some addresses."""
     cdef int k
+    a = for_host_library(a, "torch", kDLCUDA)
     refuse_without_device(a, "torch")
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise Refusal("torch", "the memory is read-only, and torch does not have read-only tensors",
@@ -281,20 +281,12 @@ cdef frozenset _ELEMENTS = frozenset((
 
 
 cdef int check_elements(Descriptor a) except -1:
+    """Raise Refusal for an element type that torch does not have, and for some empty arrays."""
     dlpack.check_exportable(a)
     name = name_of_elements(a)
     if name not in _ELEMENTS:
         raise Refusal("torch", f"elements of type {name} are not supported")
-    return 0
-
-
-def check(Descriptor array not None, bint copied):
-    """Raise the Refusal of `as_torch` for an array, or for its copy, without converting it."""
-    if not copied:
-        array = for_host_library(array, "torch", kDLCUDA)
-        check_memory(array, False)
-    check_elements(array)
-    check_empty(array)
+    return check_empty(a)
 
 
 cdef int check_start(Descriptor a) except -1:
@@ -538,5 +530,4 @@ cdef bint is_in_state(object applies, object tensor) except -1:
 
 
 library("torch").set_importer(0, parse, parse_by_dlpack)
-library("torch").set_exporter(emit)
-library("torch").check = check
+library("torch").set_exporter(emit, check_memory, check_elements)

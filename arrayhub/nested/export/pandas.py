@@ -18,7 +18,7 @@ from arrayhub.convert.containers import are_complete_records, is_matrix_of_objec
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.target import is_dense
 from arrayhub.libraries.dtypes import cast_times
-from arrayhub.libraries.numpy import check as check_numpy
+from arrayhub.libraries.known import ROWS
 from arrayhub.nested.array import NestedArray, export, unwrap_flat, with_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
 from arrayhub.nested.export.arrow import check as check_arrow
@@ -253,7 +253,7 @@ def check(array: Any, copied: bool, obj: Any) -> None:
         if not dense:
             check_arrow(column, copied, obj)
         elif isinstance(column, USMArray):
-            check_numpy(column, copied)
+            ROWS["numpy"].check_export(column, copied)
             cast_times(np.empty(0, column.dtype), copied, "pandas")
 
 
