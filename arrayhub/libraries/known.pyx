@@ -350,24 +350,11 @@ cdef inline object capsule_of(object obj):
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> _MAX_VERSION
     cdef PyObject* capsule = PyObject_VectorcallMethod(_DLPACK, arguments, 1, _MAX_VERSION_NAME)
-    return legacy_capsule(obj) if capsule == NULL else take(capsule)
-
-
-cdef object legacy_capsule(object obj):
-    """Call ``__dlpack__`` without keywords if the pending exception is a TypeError, and return the capsule.
-
-    The TypeError can mean that this pyarrow does not accept ``max_version``. Return None if the pending exception has another
-    type, or if the second call fails.
-    """
+    if capsule != NULL:
+        return take(capsule)
     try:
         dlpack.raise_pending("pyarrow's __dlpack__")
-    except Exception as error:      # ArrowInvalid, ArrowTypeError or others, depending on the version
-        kind = type(error)
-    if kind is not TypeError:      # only a TypeError can indicate an unknown keyword
-        return None
-    try:
-        return obj.__dlpack__()
-    except Exception:
+    except Exception:      # ArrowInvalid or others, and TypeError from releases that do not accept `max_version`
         return None
 
 
