@@ -553,11 +553,11 @@ cdef Descriptor parse_registered(object obj, object row):
     except MemoryError:
         raise
     except Exception as raised:
-        plugins.raise_parse_error(row, obj, raised)
+        plugins.raise_parse_error(row, obj, "raised", raised, TypeError)
     if inner is None and (row.root, None) in wrappers.TYPES:
         return None
     if type(inner) is type(obj):
-        raise plugins.parse_fault(row, obj, "returned an object of the same type")
+        plugins.raise_parse_error(row, obj, "returned an object of the same type")
     try:
         a = import_array(inner, None)      # without the stream, because the caller calls on_stream
         second = parse(obj)
@@ -565,11 +565,11 @@ cdef Descriptor parse_registered(object obj, object row):
     except MemoryError:
         raise
     except Exception as raised:
-        plugins.raise_result_error(row, obj, inner, raised)
+        plugins.raise_parse_error(row, obj, f"returned {name_of_type(type(inner))}:", raised)
     if a.data_ != again.data_ and size_of(a) or a.flags_ & COPIED and is_value(inner):
-        raise plugins.parse_fault(row, obj, f"returned {name_of_type(type(inner))} with a copy")
+        plugins.raise_parse_error(row, obj, f"returned {name_of_type(type(inner))} with a copy")
     if a is not again and a.shape != again.shape:
-        raise plugins.parse_fault(row, obj, f"returned shapes {a.shape} and {again.shape} in two calls for this object")
+        plugins.raise_parse_error(row, obj, f"returned shapes {a.shape} and {again.shape} in two calls for this object")
     check_declared(row, obj, a)
     return a
 
@@ -580,10 +580,10 @@ cdef int check_declared(object row, object obj, Descriptor a) except -1:
 
     shape = getattr(obj, "shape", None)
     if isinstance(shape, tuple) and shape != a.shape:
-        raise plugins.parse_fault(row, obj, f"returned shape {a.shape} for an object of shape {show(shape)}")
+        plugins.raise_parse_error(row, obj, f"returned shape {a.shape} for an object of shape {show(shape)}")
     dtype = getattr(obj, "dtype", None)
     if isinstance(dtype, numpy.dtype) and dtype != get_dtype(a):
-        raise plugins.parse_fault(row, obj, f"returned elements of {get_dtype(a)} for an object of dtype {dtype}")
+        plugins.raise_parse_error(row, obj, f"returned elements of {get_dtype(a)} for an object of dtype {dtype}")
     return 0
 
 

@@ -1307,9 +1307,9 @@ cdef object call_emit(object emit, Descriptor a, str root, bint copied):
     except MemoryError:
         raise
     except Exception as error:
-        plugins.raise_emit_error(root, error)
+        plugins.raise_emit_error(root, "raised", error)
     if plugins.library_of(type(result)) != root:
-        raise plugins.emit_fault(root, result)
+        plugins.raise_emit_error(root, f"returned {name_of_type(type(result))}")
     if not copied:
         check_view(a, result, f"{root}.emit")
     return result

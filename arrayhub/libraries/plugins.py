@@ -316,58 +316,33 @@ def library_of(cls: type) -> str | None:
     return next((root for root in map(root_of, _mro(cls)) if root in REGISTERED), None)
 
 
-def emitting_library_of(cls: type) -> str | None:
-    """Return the name of the registered library of a type if `convert` exports to it, else None."""
-    root = library_of(cls)
-    return None if root is None or REGISTERED[root].emit is None else root
-
-
 # -------------------------------------------------------------------------------------------------------------- errors
 
 
-def raise_parse_error(row: Entry, obj: Any, error: Exception) -> NoReturn:
-    """Raise an error that names `parse`, which has raised `error`."""
-    _raise(f"{name_of_type(type(obj))}: {row.words} raised", row.root, error, (BufferError, TypeError))
-
-
-def raise_result_error(row: Entry, obj: Any, result: Any, error: Exception) -> NoReturn:
-    """Raise an error that names `parse`, whose `result` caused `error` in `asarray`."""
-    did = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}:"
-    _raise(did, row.root, error, (BufferError, Refusal))
-
-
-def raise_emit_error(root: str, error: Exception) -> NoReturn:
-    """Raise an error that names `emit`, which has raised `error`."""
-    did = f"{root}: {name_source(REGISTERED[root].emit, root)} raised"
-    _raise(did, root, error, (BufferError, TypeError, ImportError))
-
-
-def _raise(did: str, root: str, error: Exception, kept: tuple[type[Exception], ...]) -> NoReturn:
-    """Raise an error about what a plug-in did. Refusals and the classes `kept` stay, others become InterfaceError."""
-    if getattr(error, "plugin", None) is not None:  # the error already names the plug-in of an inner object
-        raise error
-    keeps = type(error) in kept or (TypeError in kept and isinstance(error, Refusal))
-    raise fault(f"{did} {_message_of(error)}", root, type(error) if keeps else InterfaceError) from error
-
-
-def fault(text: str, root: str, kind: type[Exception] = InterfaceError) -> Exception:
-    """Return an error that is known to name a plug-in."""
-    error: Any = kind(text)
-    error.plugin = root
-    return error
-
-
-def parse_fault(row: Entry, obj: Any, why: str) -> Exception:
-    """Return the error about an invalid result of a plug-in's `parse` or path. `why` describes the result."""
+def raise_parse_error(
+    row: Entry, obj: Any, did: str, error: Exception | None = None, *kept: type[Exception]
+) -> NoReturn:
+    """Raise an error about a plug-in's `parse` or path. `did` says what it did; `error` is the exception or None."""
     accepted = "an array that shares the memory of the object"
-    return fault(f"{name_of_type(type(obj))}: {row.words} {why}; accepted: {accepted}", row.root)
+    _raise(f"{name_of_type(type(obj))}: {row.words} {did}", row.root, accepted, error, kept)
 
 
-def emit_fault(root: str, result: Any) -> Exception:
-    """Return the error for a result of `emit` that is not an array of the library."""
-    words = name_source(REGISTERED[root].emit, root)
+def raise_emit_error(root: str, did: str, error: Exception | None = None) -> NoReturn:
+    """Raise an error about a plug-in's `emit`. `did` says what it did; `error` is the exception or None."""
     accepted = f"an array of {root} that shares the memory of the argument"
-    return fault(f"{root}: {words} returned {name_of_type(type(result))}; accepted: {accepted}", root)
+    words = name_source(REGISTERED[root].emit, root)
+    _raise(f"{root}: {words} {did}", root, accepted, error, (TypeError, ImportError))
+
+
+def _raise(did: str, root: str, accepted: str, error: Exception | None, kept: tuple[type[Exception], ...]) -> NoReturn:
+    """Raise an error that names a plug-in. Buffer errors and the classes `kept` stay, others become InterfaceError."""
+    if error is not None and hasattr(error, "plugin"):  # the error already names the plug-in of an inner object
+        raise error
+    keeps = type(error) in (BufferError, Refusal, *kept) or (TypeError in kept and isinstance(error, Refusal))
+    kind: Any = type(error) if keeps else InterfaceError
+    fault = kind(f"{did}; accepted: {accepted}" if error is None else f"{did} {_message_of(error)}")
+    fault.plugin = root
+    raise fault from error
 
 
 def _message_of(error: BaseException) -> str:
