@@ -117,10 +117,10 @@ def _name_of_type(cls: type, generation: int) -> str | None:
         return NESTED
     if issubclass(cls, VALUES):
         return "numpy"
-    registered = plugins.emitting_library_of(cls)
-    if registered is not None:
-        return registered
+    registered = plugins.library_of(cls)  # first, because this loads the entry point of the library
     names = known_names()
+    if registered in names:
+        return registered
     for base in cls.__mro__[:-1]:  # without `object`
         row = row_of_type(base)
         if row is not None and row.like in names and (row.name != "python" or base.__name__ in _BUFFERS):
