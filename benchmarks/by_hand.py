@@ -52,9 +52,9 @@ FEW = (
     ),
     Row("as_polars(1,000,000 lists)", "arrayhub.as_polars(lists)", "pl.from_arrow(lists)", 1.1, ("tables",), True),
     Row(
-        "as_awkward(1,000,000 lists)",
-        "arrayhub.as_awkward(lists)",
-        "ak.from_arrow(lists)",
+        "as_awkward(100,000 lists)",
+        "arrayhub.as_awkward(short)",
+        "ak.from_arrow(short)",
         0.37,
         ("tables", "awkward"),
         True,
@@ -154,6 +154,7 @@ def tables():
         "chunked": pa.chunked_array(np.split(floats, 10)),
         "gaps": pa.array(floats, mask=floats % 10 == 3),
         "lists": pa.array([[1.0]] * 1_000_000),
+        "short": pa.array([[1.0]] * 100_000),
         "values": [[float(k), 1.0] for k in range(100_000)],
         "words": [f"word {k}" for k in range(100_000)],
     }
