@@ -92,7 +92,7 @@ FILES = (
     "capi/test_table.py",
     "nested/test_array.py",
     "robustness/test_invalid_arguments.py",
-    "libraries/test_numba.py",
+    "libraries/test_numba_typing.py",
     "adapters/interface_dict/test_sycl_usm.py",
     "libraries/test_torch.py",
     "libraries/test_torch_storage.py",

@@ -16,17 +16,29 @@ from cpython.object cimport PyObject
 
 from arrayhub._core.cpython.atomics cimport is_done, mark_done, seen, set_once
 from arrayhub._core.cpython.exceptions cimport take
-from arrayhub._core.descriptor cimport IMMUTABLE, WRITEABLE, Descriptor, make_dims, set_labels
+from arrayhub._core.descriptor cimport (
+    IMMUTABLE,
+    WRITEABLE,
+    Descriptor,
+    get_dtype,
+    host_readable,
+    kDLCUDA,
+    make_dims,
+    set_labels,
+)
+from arrayhub._core.runtime cimport device_name
 from arrayhub.adapters cimport arrow, buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport numpy
+from arrayhub.runtimes.cuda cimport has_device
 # NumPy's own declarations come last: otherwise, Cython 3.2 leaves out the inline functions that NumPy 2.5 declares.
 cimport numpy as cnp
 
 from arrayhub._core import dtypes
 from arrayhub._core.descriptor import READERS, relabel
-from arrayhub._core.errors import INSTALL, InterfaceError, Refusal, root_of
+from arrayhub._core.errors import INSTALL, InterfaceError, Refusal, first_line, root_of
 from arrayhub.adapters.type_cache import Trait
+from arrayhub.libraries.numpy import ndarray
 from arrayhub.libraries.table import TABLE
 
 cdef extern from *:
@@ -448,6 +460,54 @@ cdef object to_numpy(Descriptor a, bint copied, bint allow_readonly):
     return numpy.emit(a)
 
 
+cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
+    """Export an array as a host ndarray, or as numba's device array for CUDA memory."""
+    check_numba_memory(a, allow_readonly)
+    check_numba_elements(a)
+    if host_readable(a):
+        return ndarray(a)
+    from numba import cuda
+
+    try:
+        if len(cuda.gpus) == 1:      # selecting the device takes several microseconds
+            return cuda.as_cuda_array(a)
+        device = cuda.gpus[a.device_.device_id]      # numba's arrays belong to the current device
+        device.__enter__()
+        try:
+            return cuda.as_cuda_array(a)
+        finally:
+            device.__exit__(None, None, None)
+    except Exception as error:      # the CUDA driver or numba's support for it is missing
+        raise Refusal("numba", f"as_cuda_array fails for memory on {device_name(a)} ({first_line(error)})") from error
+
+
+cdef int check_numba_memory(Descriptor a, bint allow_readonly) except -1:
+    """Raise Refusal for memory that neither the host nor CUDA can read."""
+    if not host_readable(a) and a.device_.device_type != kDLCUDA:
+        raise Refusal("numba", f"the memory is on {device_name(a)}, which numba cannot read", call="arrayhub.to_host(x)")
+    return 0
+
+
+cdef int check_numba_elements(Descriptor a) except -1:
+    """Raise Refusal for elements that compiled functions do not support, and for CUDA memory without a CUDA device."""
+    cdef bint on_host = a.device_.device_type != kDLCUDA
+    if not on_host and not has_device():
+        raise Refusal("numba", f"the memory is on {device_name(a)}, and no CUDA driver or device was found")
+    # NumPy's characters for longdouble and clongdouble, and for float16, which numba supports on GPUs only
+    if numba_lacks(get_dtype(a), "egG" if on_host else "gG"):
+        raise Refusal("numba", f"compiled functions do not support the elements of {a!r}")
+    return 0
+
+
+cdef bint numba_lacks(object dtype, str characters) except -1:
+    """Return whether numba lacks a type for elements, or for a field of elements. `characters` are those of such types."""
+    if dtype.subdtype is not None:
+        return numba_lacks(dtype.base, characters)
+    if dtype.fields is not None:
+        return any([numba_lacks(field, characters) for field, *_ in dtype.fields.values()])
+    return not dtype.isnative or dtype.num >= dtypes.FIRST_USER_TYPENUM or dtype.char in characters or dtype.char == "V"
+
+
 # --------------------------------------------------------------------------------------------------------- the table
 
 
@@ -464,6 +524,7 @@ NESTING = tuple([row.like for row in LIBRARIES if row.nests])
 library("numpy").set_importer(0, numpy.copy_scalar)
 library("numpy").set_importer(1, numpy.parse, numpy.parse_by_dict)
 library("numpy").set_exporter(to_numpy, numpy.check_memory, numpy.check_elements)
+library("numba").set_exporter(to_numba, check_numba_memory, check_numba_elements)
 library("python").set_importer(0, buffer.parse_bytes, buffer.parse)
 library("python").set_importer(1, buffer.parse)
 library("nanoarrow").set_importer(0, unpacked_buffer)

@@ -337,7 +337,6 @@ TABLE: dict[str, dict[str, Any]] = {
         roots=("numba", "numba_cuda"),
         dtype=dtypes.read_numba,
         traits=("SILENT_ON_DEFAULT",),
-        module="numba",
         exports=("cuda", True),
     ),
     "pyarrow": dict(
