@@ -43,7 +43,6 @@ cdef const ElementType* by_dtype(object dtype)
 cdef bint has_user_types(object dtype) except -1
 cpdef bint is_native(object dtype) except -1
 cdef object dtype_of(const ElementType* row)
-cdef str names_of(str protocol)
 
 
 cdef inline int bits_of(DLDataType element) noexcept nogil:

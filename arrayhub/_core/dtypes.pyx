@@ -53,29 +53,29 @@ _NUMPY_ROWS = [
 # Types that NumPy does not have. arrayhub assigns their typenums. Only DLPack can represent these types. ml_dtypes has dtypes
 # for most of them. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the array has the flag PACKED.
 #
-#    name                 typenum  DLPack code, bits, lanes  bytes  PEP 3118: aligned, unaligned
+#    name                 typenum  DLPack code, bits, lanes  bytes
 _OWN_ROWS = [
-    ("bfloat16",           4096,   4,  16, 1,    2,  None, None),
-    ("float8_e3m4",        4097,   7,   8, 1,    1,  None, None),
-    ("float8_e4m3",        4098,   8,   8, 1,    1,  None, None),
-    ("float8_e4m3b11fnuz", 4099,   9,   8, 1,    1,  None, None),
-    ("float8_e4m3fn",      4100,   10,  8, 1,    1,  None, None),
-    ("float8_e4m3fnuz",    4101,   11,  8, 1,    1,  None, None),
-    ("float8_e5m2",        4102,   12,  8, 1,    1,  None, None),
-    ("float8_e5m2fnuz",    4103,   13,  8, 1,    1,  None, None),
-    ("float8_e8m0fnu",     4104,   14,  8, 1,    1,  None, None),
-    ("float6_e2m3fn",      4105,   15,  6, 1,    1,  None, None),
-    ("float6_e3m2fn",      4106,   16,  6, 1,    1,  None, None),
-    ("float4_e2m1fn",      4107,   17,  4, 1,    1,  None, None),
-    ("int4",               4108,   0,   4, 1,    1,  None, None),
-    ("uint4",              4109,   1,   4, 1,    1,  None, None),
-    ("int2",               4110,   0,   2, 1,    1,  None, None),
-    ("uint2",              4111,   1,   2, 1,    1,  None, None),
-    ("int1",               4112,   0,   1, 1,    1,  None, None),
-    ("uint1",              4113,   1,   1, 1,    1,  None, None),
-    ("complex32",          4114,   5,  32, 1,    4,  None, None),     # NumPy reads its format `Ze` as a half float
-    ("bcomplex32",         4115,   18, 32, 1,    4,  None, None),     # two bfloat16 values: kDLBcomplex (dmlc/dlpack#187)
-    ("float4_e2m1fn_x2",   4116,   17,  4, 2,    1,  None, None),     # torch: a pair in one byte, pytorch/pytorch#146578
+    ("bfloat16",           4096,   4,  16, 1,    2),
+    ("float8_e3m4",        4097,   7,   8, 1,    1),
+    ("float8_e4m3",        4098,   8,   8, 1,    1),
+    ("float8_e4m3b11fnuz", 4099,   9,   8, 1,    1),
+    ("float8_e4m3fn",      4100,   10,  8, 1,    1),
+    ("float8_e4m3fnuz",    4101,   11,  8, 1,    1),
+    ("float8_e5m2",        4102,   12,  8, 1,    1),
+    ("float8_e5m2fnuz",    4103,   13,  8, 1,    1),
+    ("float8_e8m0fnu",     4104,   14,  8, 1,    1),
+    ("float6_e2m3fn",      4105,   15,  6, 1,    1),
+    ("float6_e3m2fn",      4106,   16,  6, 1,    1),
+    ("float4_e2m1fn",      4107,   17,  4, 1,    1),
+    ("int4",               4108,   0,   4, 1,    1),
+    ("uint4",              4109,   1,   4, 1,    1),
+    ("int2",               4110,   0,   2, 1,    1),
+    ("uint2",              4111,   1,   2, 1,    1),
+    ("int1",               4112,   0,   1, 1,    1),
+    ("uint1",              4113,   1,   1, 1,    1),
+    ("complex32",          4114,   5,  32, 1,    4),     # NumPy reads its format `Ze` as a half float
+    ("bcomplex32",         4115,   18, 32, 1,    4),     # two bfloat16 values: kDLBcomplex (dmlc/dlpack#187)
+    ("float4_e2m1fn_x2",   4116,   17,  4, 2,    1),     # torch: a pair in one byte, pytorch/pytorch#146578
 ]
 
 cdef enum:
@@ -112,7 +112,7 @@ cdef const char* _keep(object text):
 
 
 cdef ElementType* _new_row(
-    str name, int typenum, code, int bits, int lanes, Py_ssize_t itemsize, fmt, packed
+    str name, int typenum, code, int bits, int lanes, Py_ssize_t itemsize, fmt=None, packed=None
 ) except NULL:
     global _rows
     if _rows == MAX_ROWS or typenum >= FIRST_OWN_TYPENUM + MAX_ROWS:
@@ -137,7 +137,6 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
     row.kind = ord(dtype.kind)
     row.alignment = dtype.alignment
     row.typestr = _keep(dtype.str[1:]) if dtype.kind in "biufc" else NULL
-    row.arrow = 0
     if dtype.kind in _ARROW and dtype.itemsize in (1, 2, 4, 8):
         row.arrow = ord(_ARROW[dtype.kind][dtype.itemsize.bit_length() - 1])
     numpy_rows[dtype.num] = row
@@ -154,12 +153,10 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
     return 0
 
 
-cdef int _add_own_row(name, typenum, code, bits, lanes, itemsize, fmt, packed) except -1:
-    cdef ElementType* row = _new_row(name, typenum, code, bits, lanes, itemsize, fmt, packed)
+cdef int _add_own_row(name, typenum, code, bits, lanes, itemsize) except -1:
+    cdef ElementType* row = _new_row(name, typenum, code, bits, lanes, itemsize)
     row.kind = c"E"
     row.alignment = bits // 16 if code in (COMPLEX, BCOMPLEX) else max(bits // 8, 1)     # the size of one number
-    row.typestr = NULL
-    row.arrow = 0
     _BY_OWN[typenum - FIRST_OWN_TYPENUM] = _rows
     if _BY_DLPACK[code][bits] == 0:
         _BY_DLPACK[code][bits] = _rows
@@ -168,8 +165,8 @@ cdef int _add_own_row(name, typenum, code, bits, lanes, itemsize, fmt, packed) e
 
 for _name, _char, _code, _format, _packed in _NUMPY_ROWS:
     _add_numpy_row(_name, _char, _code, _format, _packed)
-for _name, _typenum, _code, _bits, _lanes, _itemsize, _format, _packed in _OWN_ROWS:
-    _add_own_row(_name, _typenum, _code, _bits, _lanes, _itemsize, _format, _packed)
+for _name, _typenum, _code, _bits, _lanes, _itemsize in _OWN_ROWS:
+    _add_own_row(_name, _typenum, _code, _bits, _lanes, _itemsize)
 
 
 cdef inline const ElementType* _at(int number) noexcept nogil:
@@ -431,18 +428,6 @@ def satisfies(own, wanted):
     if own.kind != wanted.kind or wanted.names is not None:
         return False
     return np.datetime_data(wanted)[0] == "generic" if wanted.kind in "mM" else wanted.kind in "SUV" and not wanted.itemsize
-
-
-_SPEAKERS = {
-    "numbers": "every protocol",
-    "own": "DLPack (USMArray.__dlpack__, asarray(x, via='dlpack'))",
-    "host": "the array interface or, except for times, PEP 3118 (numpy.asarray)",
-}
-
-
-cdef str names_of(str protocol):
-    """Return, for an error message, the protocols that can represent a group of types."""
-    return _SPEAKERS[protocol]
 
 
 def element_types():

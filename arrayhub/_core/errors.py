@@ -19,6 +19,9 @@ PACKED_ELEMENTS = (
     " library. For jax, call numpy.asarray(x) or x.astype('float32')"
 )
 
+# The call that exports elements of a type that only DLPack has, for messages.
+DLPACK_CALL = "DLPack (USMArray.__dlpack__, asarray(x, via='dlpack'))"
+
 # Reason why an export of booleans to Arrow, polars or pandas copies.
 PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 

@@ -56,7 +56,7 @@ from arrayhub.adapters.table cimport PEP3118
 
 import numpy
 
-from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, Refusal, interface_error, name_of_type
+from arrayhub._core.errors import DLPACK_CALL, PACKED_ELEMENTS, TOO_LARGE, Refusal, interface_error, name_of_type
 from arrayhub._core.hooks import hooks
 
 cnp.import_array()
@@ -496,7 +496,7 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
         return 0
     if row.kind == c"E":
         raise refused_request(
-            f"PEP 3118 does not have a format for {row.name.decode()}; use {dtypes.names_of('own')}"
+            f"PEP 3118 does not have a format for {row.name.decode()}; use {DLPACK_CALL}"
         )
     dtype = get_dtype(a)
     key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # with `char`, because dtypes "S1" and "c" compare equal

@@ -75,7 +75,7 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream
 from arrayhub.runtimes.sycl cimport NAME
 
 from arrayhub._core.descriptor import IN_MESSAGES
-from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, interface_error, unreadable
+from arrayhub._core.errors import DLPACK_CALL, PACKED_ELEMENTS, TOO_LARGE, interface_error, unreadable
 
 # ------------------------------------------------------------------------------------------------------------------------- keys
 
@@ -1022,7 +1022,7 @@ cdef tuple type_keys(Descriptor a):
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row.kind == c"E" or a.flags_ & PACKED:
         raise AttributeError(f"__cuda_array_interface__: typestr cannot represent {row.name.decode()};"
-                             f" use {dtypes.names_of('own')}")
+                             f" use {DLPACK_CALL}")
     dtype = get_dtype(a)
     if dtype.names is None:
         return dtype.str, None
