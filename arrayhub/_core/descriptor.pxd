@@ -101,7 +101,7 @@ cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) 
     return (alignment + behind - address % alignment) % alignment
 
 
-# ---------------------------------------------------------------------------------------------- integers (integers.pxi)
+# ---------------------------------------------------------------------------------------------------------- integers
 
 cdef extern from *:
     """
@@ -319,6 +319,8 @@ cdef struct Runtime:
     int (*resolve_device)(Descriptor) except -1
     # Set the fields, such as the USM type, that neither DLPack nor Arrow contains.
     int (*adopt)(Descriptor) except -1
+    # Return the memory block of an array whose resource is USM.
+    MemoryBlock (*block_of)(Descriptor)
     # Allocate `nbytes` bytes on `device`, and set pointer, base and block of `a`.
     int (*allocate)(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1
 

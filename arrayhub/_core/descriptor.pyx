@@ -412,15 +412,6 @@ cdef tuple stride_tuple(Descriptor a):
     return tuple([a.byte_strides_[k] for k in range(a.nd_)])
 
 
-cdef object _block_of_usm = None
-
-
-def register_block_of_usm(function, /):
-    """Set the function that returns the memory block of an array in USM. Called by runtimes/sycl."""
-    global _block_of_usm
-    _block_of_usm = function
-
-
 cdef MemoryBlock block_of(Descriptor a):
     """Return the memory block of `a`. Create the block on first use, by a view or a query.
 
@@ -429,7 +420,7 @@ cdef MemoryBlock block_of(Descriptor a):
     """
     cdef PyObject* block = seen(block_slot(a))
     if block == <PyObject*> None:
-        block = publish(a, _block_of_usm(a) if a.resource_kind == USM else block_of_reach(a))
+        block = publish(a, runtime_of(kDLOneAPI).block_of(a) if a.resource_kind == USM else block_of_reach(a))
     return <MemoryBlock> block
 
 

@@ -42,7 +42,7 @@ from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 
 from arrayhub import sycl_runtime
-from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device, register_block_of_usm
+from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device
 from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
 from arrayhub.runtimes import DPCTL_FILE, LEVEL_ZERO_FILE, OPENCL_FILE, call_after_fork
 
@@ -353,7 +353,7 @@ cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
 
 
 cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
-    """Set USM that `owner` keeps alive as the memory of `a`. `block_of_usm` creates the block on demand."""
+    """Set USM that `owner` keeps alive as the memory of `a`. `_block_of` creates the block on demand."""
     a.base_ = owner
     a.resource_kind = USM
     a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
@@ -361,12 +361,9 @@ cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
     return 0
 
 
-def block_of_usm(Descriptor a not None):
+cdef MemoryBlock _block_of(Descriptor a):
     """Create the memory block of `a`: the complete Memory object, or for another owner, the bytes that `a` covers."""
     return block_of_memory(a.base_) if is_memory(a.base_) else block_of_reach(a)
-
-
-register_block_of_usm(block_of_usm)
 
 
 cdef int usm_type_of(void* pointer, object queue) except -1:
@@ -773,6 +770,7 @@ _row.consumer_ready = _consumer_ready
 _row.adopt_stream = _adopt_stream
 _row.resolve_device = _resolve_device
 _row.adopt = _adopt
+_row.block_of = _block_of
 _row.allocate = _allocate
 
 
