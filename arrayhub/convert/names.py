@@ -64,7 +64,7 @@ _BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")
 
 def known_names() -> tuple[str, ...]:
     """Return the names that `convert` recognizes without importing a module."""
-    return (*plugins.built_in_exports(), OWN, *plugins.emitting())
+    return (*plugins.BUILT_IN_EXPORTS, OWN, *plugins.emitting())
 
 
 def library_name(to: Any, call: str = "convert", argument: str = "to") -> str:

@@ -9,7 +9,6 @@ import inspect
 import sys
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -22,6 +21,10 @@ from arrayhub.libraries.wrappers import BUILT_IN_TYPES, Entry, entries_of, name_
 GROUP = "arrayhub.libraries"  # of entry points
 
 BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
+
+# The names of the libraries that `convert` supports without a registration, and the top-level modules of their arrays.
+BUILT_IN_EXPORTS = (*(row.name for row in LIBRARIES if row.call is not None), *NESTING, "xarray")
+_EXPORTED_ROOTS = {root for row in LIBRARIES if row.like in BUILT_IN_EXPORTS for root in (row.name, *row.roots)}
 
 # A registration replaces `wrappers.TYPES` and `REGISTERED` as a whole, because other threads may be reading them.
 _registering = allocate_lock()
@@ -192,7 +195,7 @@ def _parsers(root: str, types: Any, parse: Any) -> dict[str | None, Any]:
 
 
 def _refuse_built_in(root: str, entries: dict[tuple[str, str | None], Entry], emit: Any) -> None:
-    if emit is not None and root in _exported_roots():
+    if emit is not None and root in _EXPORTED_ROOTS:
         raise ValueError(f"register_library: arrayhub already exports to {root!r}; omit emit=")
     if (root, None) in entries and root in BUILT_IN_ROOTS:
         raise ValueError(
@@ -205,18 +208,6 @@ def _refuse_built_in(root: str, entries: dict[tuple[str, str | None], Entry], em
             f"register_library: arrayhub already handles {', '.join(known)}; types= and advice= accept only types that"
             " it does not handle yet"
         )
-
-
-@lru_cache(maxsize=1)
-def built_in_exports() -> tuple[str, ...]:
-    """Return the names of the libraries that `convert` supports without a registration."""
-    return (*(row.name for row in LIBRARIES if row.call is not None), *NESTING, "xarray")
-
-
-def _exported_roots() -> set[str]:
-    """Return the top-level modules whose arrays `convert` can create, including aliases such as dpctl for dpnp."""
-    names = built_in_exports()
-    return {root for row in LIBRARIES if row.name in names or row.like in names for root in (row.name, *row.roots)}
 
 
 # -------------------------------------------------------------------------------------------------------- entry points

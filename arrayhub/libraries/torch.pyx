@@ -238,7 +238,10 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
     if api == NULL or not surely_known(a):
         return by_capsule(a, dlpack.capsule_of(managed))
     if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
-        raise pending_as_torch_error(a)
+        try:
+            dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+        except (BufferError, RuntimeError) as error:
+            raise torch_error(a, error) from None
     tensor = <object> <PyObject*> result
     Py_DECREF(tensor)
     return tensor
@@ -341,15 +344,6 @@ cdef object by_capsule(Descriptor a, object capsule):
         return _torch.from_dlpack(capsule)
     except Exception as error:       # RuntimeError, BufferError or AssertionError, depending on the version and the device
         raise torch_error(a, error) from None
-
-
-cdef object pending_as_torch_error(Descriptor a):
-    """Convert the error that torch's exchange table reported."""
-    try:
-        dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
-    except (BufferError, RuntimeError) as error:
-        result = torch_error(a, error)
-    return result
 
 
 cdef object torch_error(Descriptor a, object error):

@@ -259,11 +259,6 @@ def refuse_missing(obj):
         )
 
 
-def _registered_types(root):
-    """Return the names of the types that `register_library` has registered for a library."""
-    return sorted(name for own, name in TYPES.keys() - BUILT_IN_TYPES if own == root and name is not None)
-
-
 def hint(obj, failed=False):
     """Return a remark about an object that no protocol can import, or "". The caller appends the remark to its reason.
 
@@ -279,7 +274,7 @@ def hint(obj, failed=False):
     root = root_of(cls)
     if failed or root == "builtins":
         return ""
-    registered = _registered_types(root)
+    registered = sorted(name for own, name in TYPES.keys() - BUILT_IN_TYPES if own == root and name is not None)
     if registered:
         return f"; registered types of {root!r}: {', '.join(registered)}. Add the type to arrayhub.register_library"
     return "; if its library has a method that returns a NumPy array, pass the method's result"
