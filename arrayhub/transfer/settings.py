@@ -1,4 +1,4 @@
-"""Settings of large copies: chunk size, number of pinned buffers and number of threads."""
+"""Settings of large copies: chunk size, number of pinned buffers and number of threads. `configure` describes them."""
 
 import functools
 import operator
@@ -7,9 +7,10 @@ import os
 from arrayhub._core.errors import show
 
 _MIB = 1 << 20
-_SMALLEST_CHUNK = 64 << 10  # bytes; for smaller copies, the latency of a copy exceeds the transfer time
+# Minimum of each setting. For smaller chunks, the latency of a copy exceeds the transfer time.
+_LEAST = {"threads": 1, "chunk": 64 << 10, "buffers": 2}
 
-_chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": None}  # None: the default
+_chosen: dict[str, int] = {}  # a missing name or 0: the default
 
 
 @functools.cache
@@ -19,31 +20,18 @@ def _processors():
 
 
 def threads():
-    """Return the maximum number of threads that copy between host memory and pinned buffers, for CUDA.
-
-    The default leaves two processors for the driver and the calling thread, and is at most 16.
-    """
-    return _chosen["threads"] or min(max(_processors() - 2, 1), 16)
+    """Return the setting. The default leaves two processors for the driver and the calling thread."""
+    return _chosen.get("threads") or min(max(_processors() - 2, 1), 16)
 
 
 def chunk():
-    """Return the maximum size in bytes of a staging buffer, and of a piece that a device packs before the transfer.
-
-    The default is 8 MiB for fewer than 8 processors, so that their shared cache can hold a chunk. Otherwise it is 32
-    MiB.
-    """
-    return _chosen["chunk"] or (32 if _processors() >= 8 else 8) * _MIB
+    """Return the setting. The shared cache of fewer than 8 processors can hold a chunk of the default size."""
+    return _chosen.get("chunk") or (32 if _processors() >= 8 else 8) * _MIB
 
 
 def buffers():
-    """Return the maximum number of pinned buffers for CUDA. Each buffer has at most ``chunk()`` bytes.
-
-    The threads of a copy divide each buffer among them.
-
-    With the default of 2, one buffer is filled while the other is emptied. More buffers evict each other from the
-    processor's caches.
-    """
-    return _chosen["buffers"] or 2
+    """Return the setting. More than 2 buffers evict each other from the processor's caches."""
+    return _chosen.get("buffers") or 2
 
 
 def configure(*, threads=None, chunk=None, buffers=None):
@@ -70,10 +58,11 @@ def configure(*, threads=None, chunk=None, buffers=None):
     >>> arrayhub.transfer.configure(chunk=16 << 20, threads=4)
     >>> arrayhub.transfer.configure(chunk=0, threads=0)
     """
-    given = {"threads": (threads, 1), "chunk": (chunk, _SMALLEST_CHUNK), "buffers": (buffers, 2)}
-    wanted = {name: operator.index(value) for name, (value, _) in given.items() if value is not None}
+    given = {"threads": threads, "chunk": chunk, "buffers": buffers}
+    wanted = {name: operator.index(value) for name, value in given.items() if value is not None}
     for name, value in wanted.items():
-        least = given[name][1]
-        if value and value < least:
-            raise ValueError(f"configure: {name} is {show(value)}; accepted: {least} or more, or 0 for the default")
+        if value and value < _LEAST[name]:
+            raise ValueError(
+                f"configure: {name} is {show(value)}; accepted: {_LEAST[name]} or more, or 0 for the default"
+            )
     _chosen.update(wanted)
