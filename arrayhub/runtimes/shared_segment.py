@@ -9,12 +9,12 @@ file crashes the process.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import weakref
 from _thread import RLock
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -90,27 +90,6 @@ _F_ADD_SEALS, _F_GET_SEALS = 1033, 1034
 _F_SEAL_SEAL, _F_SEAL_SHRINK, _F_SEAL_GROW = 0x1, 0x2, 0x4
 
 
-@cache
-def _find_memfd_create() -> Callable[[str, int], int] | None:
-    """Return `os.memfd_create`, or else a function that calls the C library's, or None if neither exists."""
-    create = getattr(os, "memfd_create", None)
-    if create is not None or sys.platform != "linux":
-        return create
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(libc, "memfd_create"):
-        return None
-
-    def call_libc(name: str, flags: int) -> int:
-        descriptor: int = libc.memfd_create(name.encode(), flags)
-        if descriptor < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        return descriptor
-
-    return call_libc
-
-
 def new_segment(nbytes: int) -> SharedSegment:
     """Return new shared memory, filled with zeros.
 
@@ -121,13 +100,15 @@ def new_segment(nbytes: int) -> SharedSegment:
     MemoryError
         The memory is exhausted.
     """
-    create = _find_memfd_create()
-    if create is None:
+    libc: Any = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+    if not hasattr(libc, "memfd_create"):
         raise OSError("memory: 'shared_memory' requires Linux (memfd_create); accepted here: 'cpu'")
     import fcntl  # not on Windows
 
     try:
-        descriptor = create("arrayhub", _MFD_CLOEXEC | _MFD_ALLOW_SEALING)
+        descriptor: int = libc.memfd_create(b"arrayhub", _MFD_CLOEXEC | _MFD_ALLOW_SEALING)
+        if descriptor < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         try:
             os.ftruncate(descriptor, max(nbytes, 1))
             fcntl.fcntl(descriptor, _F_ADD_SEALS, _F_SEAL_SHRINK | _F_SEAL_GROW | _F_SEAL_SEAL)
