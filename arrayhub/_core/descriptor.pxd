@@ -324,4 +324,7 @@ cdef struct Runtime:
     # Allocate `nbytes` bytes on `device`, and set pointer, base and block of `a`.
     int (*allocate)(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1
 
+cdef enum:
+    DEVICE_TYPES = 19    # one more than DLPack's largest device type
+
 cdef Runtime* runtime_of(int device_type) noexcept nogil

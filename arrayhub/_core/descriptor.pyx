@@ -491,6 +491,11 @@ cdef Descriptor view_of(Descriptor a, int nd):
     return view
 
 
+def is_host_readable(Descriptor array):
+    """Return whether a host thread can read the memory directly."""
+    return host_readable(array)
+
+
 cdef bint same_shape(Descriptor a, Descriptor b) noexcept:
     return a.nd_ == b.nd_ and memcmp(a.shape_, b.shape_, a.nd_ * sizeof(Py_ssize_t)) == 0
 

@@ -179,12 +179,9 @@ cdef Device make_device(DLDevice dl):
 
 # ------------------------------------------------------------------------------------------------ functions of the runtimes
 
-cdef enum:
-    DEVICE_TYPES = 19    # one more than DLPack's largest device type
-
 cdef Runtime _runtimes[DEVICE_TYPES]
 
 
 cdef Runtime* runtime_of(int device_type) noexcept nogil:
-    """Return the row of a device type. For an unknown type, return row 0, which is always empty."""
+    """Return the row of a device type. For an unknown type, return row 0, which no runtime fills in."""
     return &_runtimes[device_type if 0 <= device_type < DEVICE_TYPES else 0]

@@ -8,10 +8,7 @@ from arrayhub._core.descriptor cimport UNRESOLVED_ID, Descriptor, DLDevice, Runt
 
 cdef inline int host_ready(Descriptor a) except -1:
     """Wait for the producer's work on `a`, so that the host may read the memory."""
-    cdef Runtime* runtime
-    if a.device_.device_type == 1:
-        return 0
-    runtime = runtime_of(a.device_.device_type)
+    cdef Runtime* runtime = runtime_of(a.device_.device_type)
     return 0 if runtime.host_ready == NULL else runtime.host_ready(a)
 
 
@@ -23,10 +20,7 @@ cdef inline int order_consumer(Descriptor a, object stream) except -1:
 
 cdef inline int adopt(Descriptor a) except -1:
     """Set the fields that neither DLPack nor Arrow contains. Host memory does not have such fields."""
-    cdef Runtime* runtime
-    if a.device_.device_type == 1:
-        return 0
-    runtime = runtime_of(a.device_.device_type)
+    cdef Runtime* runtime = runtime_of(a.device_.device_type)
     return 0 if runtime.adopt == NULL else runtime.adopt(a)
 
 

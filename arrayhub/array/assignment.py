@@ -3,11 +3,11 @@
 import datetime
 
 from arrayhub import transfer
+from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.errors import ValueRefusal
 from arrayhub._core.hooks import hooks
 from arrayhub.array.casting import as_ndarray, cast_checked, check_fit, validate_value
 from arrayhub.libraries.numpy import ndarray, refuse_endless, with_ndarrays
-from arrayhub.runtimes.host import is_host_readable
 from arrayhub.transfer.host_copies import have_one_type
 
 # Types of values that NumPy converts to arrays without using a protocol.

@@ -18,7 +18,7 @@ from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, ValueRefusal, first_line, form_of, name_argument
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
-from arrayhub.runtimes.host import order_on_stream
+from arrayhub.transfer.host_copies import order_on_stream
 
 include "dispatch.pxi"
 

@@ -23,7 +23,7 @@ from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub import transfer
 from arrayhub._core.copying import check_copy
-from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.descriptor import CPU, Device, is_host_readable
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, PlaceError, name_of_type, show
 from arrayhub._core.hooks import hooks
@@ -44,7 +44,6 @@ from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import NESTING, row_of_type
 from arrayhub.libraries.numpy import VALUES, ndarray
-from arrayhub.runtimes.host import is_host_readable
 
 cdef dict EXPORTERS = functions.EXPORTERS
 

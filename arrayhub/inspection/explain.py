@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import name_of_type
 from arrayhub._core.hooks import hooks
@@ -16,7 +17,6 @@ from arrayhub.convert.names import library_name
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.texts import align_columns, attempt, is_capsule, printable
 from arrayhub.libraries import wrappers
-from arrayhub.runtimes.host import is_host_readable
 
 ZERO_COPY, COPY, CANNOT, NOT_TRIED = "zero-copy", "copy=True", "cannot", "not tried"
 

@@ -16,10 +16,9 @@ from numba.core.pythonapi import PythonAPI
 from numba.extending import NativeValue, lower_cast, typeof_impl, unbox
 from numba.np import numpy_support
 
-from arrayhub._core.descriptor import Descriptor
+from arrayhub._core.descriptor import Descriptor, is_host_readable
 from arrayhub._core.errors import unreadable
 from arrayhub.libraries.numpy import ndarray
-from arrayhub.runtimes.host import is_host_readable
 
 # Names used only during compilation. `register` checks them, because a missing name would otherwise be reported as an
 # error in the user's code.

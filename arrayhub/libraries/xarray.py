@@ -1,11 +1,11 @@
 """xarray: export as a DataArray. `known` imports DataArrays: the wrapped array, with its dimension names."""
 
+from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.errors import Refusal, form_of, needed
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import ndarray
-from arrayhub.runtimes.host import is_host_readable
 
 
 def as_xarray(obj, copy, **request):

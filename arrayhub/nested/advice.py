@@ -25,6 +25,7 @@ import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core.copying import VIEW
+from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, requested_dtype
 from arrayhub._core.errors import (
     NO_CUDA_DEVICE,
@@ -63,7 +64,6 @@ from arrayhub.nested.missing import values_and_mask
 from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
 from arrayhub.nested.to_device import child_nodes
 from arrayhub.runtimes.cuda import has_device
-from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.export import SparseKind, check_kind, sparse_kind_of, why_copied
 from arrayhub.sparse.libraries import RULES, sparse_or_none

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import VIEW, Copy, check_copy, forbidden, view_or_copy
+from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.errors import (
     PASSES_ON,
     Refusal,
@@ -54,7 +55,6 @@ from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.matrix import from_table
 from arrayhub.nested.opaque import has_bitmap, is_list_view
 from arrayhub.nested.to_device import child_nodes, rebuild
-from arrayhub.runtimes.host import is_host_readable
 
 _is_series_or_frame = derived_from("pandas", "Series", "DataFrame")
 _is_index = derived_from("pandas", "Index")

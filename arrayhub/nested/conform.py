@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.descriptor import CPU, Device, is_host_readable
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import RangeRefusal, TypeRefusal
 from arrayhub._core.tree import kind_of
@@ -26,7 +26,6 @@ from arrayhub.nested.array import (
 from arrayhub.nested.matrix import index_columns
 from arrayhub.nested.opaque import can_decode, decode
 from arrayhub.nested.to_device import child_nodes, in_rows, offsets_on_host, rebuild, trim
-from arrayhub.runtimes.host import is_host_readable
 
 
 def change(x: NestedArray, dtype: Any, device: Any, built: bool = False) -> NestedArray:

@@ -17,12 +17,14 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport intptr_t, uint64_t
 
 from arrayhub._core.descriptor cimport (
+    DEVICE_TYPES,
     EXTERNAL,
     PAGE,
     Descriptor,
     DLDevice,
     extent,
     is_bool,
+    kDLCPU,
     kDLCUDA,
     kDLCUDAHost,
     kDLCUDAManaged,
@@ -31,6 +33,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
+from arrayhub.runtimes.sycl cimport is_queue
 
 from arrayhub._core.descriptor import IN_MESSAGES
 from arrayhub._core.errors import INSTEAD, NO_CUDA_DEVICE, Refusal, interface_error, needed, show
@@ -787,8 +790,46 @@ cdef int check_number(Descriptor a) except -1:
         IN_MESSAGES[a.protocol_], "device_id", a.device_.device_id, f"{accepted}, the device of the memory")
 
 
+cdef int check_stream(Descriptor a, object stream) except -1:
+    """Raise TypeError, InterfaceError or BufferError if `stream` is not a stream of any runtime."""
+    if is_queue(stream):
+        return 0
+    try:
+        checked_handle(stream)
+    except TypeError:
+        raise TypeError(
+            f"stream is {show(stream)}; accepted: None, the handle of a CUDA stream (1: legacy default, 2: per-thread"
+            " default, -1: no synchronization), an object with __cuda_stream__, cuda_stream or ptr, or a dpctl.SyclQueue"
+        ) from None
+    return 0
+
+
+cdef int order_by_producer(Descriptor a, object stream) except -1:
+    """Call the producer's ``__dlpack__`` to order a stream after the producer's work.
+
+    This function is used for device types without a module in ``runtimes/``, such as ROCm. Handles are passed unchanged,
+    because 0 is ROCm's default stream. For the handle -1, the producer is not called.
+    """
+    cdef intptr_t handle = handle_or_null(stream, 0)
+    if handle == NO_STREAM:
+        return 0
+    export = getattr(a.producer_, "__dlpack__", None)
+    if export is None:
+        raise BufferError(
+            f"stream is {show(stream)} for memory on {device_name(a)}, and the producer does not have __dlpack__, which orders"
+            " streams; accepted: None, after the producer's work is done"
+        )
+    export(stream=handle)
+    return 0
+
+
 cdef int _register() except -1:
     cdef Runtime* row
+    for device_type in range(DEVICE_TYPES):
+        row = runtime_of(device_type)
+        if row.adopt_stream == NULL:      # no other runtime has set it
+            row.adopt_stream = order_by_producer
+    runtime_of(kDLCPU).adopt_stream = check_stream
     for device_type in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
         row = runtime_of(device_type)
         row.host_ready = host_ready

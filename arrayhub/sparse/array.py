@@ -9,7 +9,7 @@ import numpy as np
 
 from arrayhub import transfer
 from arrayhub._core.copying import Copy
-from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.descriptor import CPU, Device, is_host_readable
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import Refusal
 from arrayhub._core.hooks import hooks
@@ -17,7 +17,6 @@ from arrayhub.array.casting import cast_checked
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.pictures.picture import TextPicture
-from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.formats import CANONICAL, FORMATS, NOT_CANONICAL, SEEN, elements, is_canonical, to_format
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.

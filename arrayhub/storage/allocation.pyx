@@ -46,9 +46,9 @@ from arrayhub._core.errors import PASSES_ON, root_of, show
 from arrayhub.adapters.dimensions import GRID
 from arrayhub.array.usm_array import element_type
 from arrayhub.convert.functions import asarray
-from arrayhub.runtimes.host import is_packed
 from arrayhub.runtimes.sycl import queue_for, queue_of
 from arrayhub.storage import layouts
+from arrayhub.transfer.host_copies import is_packed
 
 cnp.import_array()
 

@@ -23,13 +23,20 @@ from typing import Any
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import check_copy
-from arrayhub._core.descriptor import CPU, Device
+from arrayhub._core.descriptor import CPU, Device, is_host_readable
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import Refusal, show, unreadable
 from arrayhub.runtimes.cuda import has_device
-from arrayhub.runtimes.host import host_view, is_host_readable, is_packed, order_on_stream
 from arrayhub.runtimes.sycl import named_queue, queue_of, shares_context
-from arrayhub.transfer.host_copies import broadcast, check_out, check_writable, share_bytes
+from arrayhub.transfer.host_copies import (
+    broadcast,
+    check_out,
+    check_writable,
+    host_view,
+    is_packed,
+    order_on_stream,
+    share_bytes,
+)
 from arrayhub.transfer.settings import configure
 
 __all__ = ["configure", "held", "release"]

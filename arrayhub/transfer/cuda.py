@@ -35,7 +35,6 @@ from arrayhub.runtimes.cuda import (
     wait_interruptibly,
     waiting_stream,
 )
-from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_copies import (
     MAX_SLOTS,
@@ -52,7 +51,7 @@ from arrayhub.transfer.cuda_copies import (
     need_device,
     queue_piece,
 )
-from arrayhub.transfer.host_copies import broadcast
+from arrayhub.transfer.host_copies import broadcast, host_view
 
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # minimum bytes per lane; smaller copies use fewer lanes

@@ -2,9 +2,8 @@
 
 from arrayhub._core.descriptor import empty_like, typed_like
 from arrayhub.libraries.numpy import ndarray
-from arrayhub.runtimes.host import is_packed
 from arrayhub.transfer import host_copies
-from arrayhub.transfer.host_copies import broadcast, share_bytes
+from arrayhub.transfer.host_copies import broadcast, is_packed, share_bytes
 
 _PIECE = 64 << 20  # bytes copied between two checks for signals and progress reports
 _RUN = 1 << 30  # bytes; replaces _PIECE for contiguous memory, because large calls of memcpy are faster

@@ -36,7 +36,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.footprint cimport Footprint, measure
 from arrayhub.libraries.numpy cimport emit_run
-from arrayhub.runtimes.host cimport as_host
+from arrayhub.runtimes.host cimport as_host, for_host_library, on_stream
 from arrayhub.transfer.loops cimport (
     CACHE_LINE,
     LARGEST_WORD,
@@ -53,6 +53,25 @@ from arrayhub.transfer.loops cimport (
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import show
+
+
+def host_view(Descriptor array):
+    """Return `array` as an array with device ``cpu``, after waiting for its producer.
+
+    Raise BufferError if the host cannot read the memory.
+    """
+    return for_host_library(array, "the host", 0)
+
+
+def is_packed(Descriptor array):
+    """Return whether several elements share a byte. Packed arrays are compact and do not have byte strides."""
+    return bool(array.flags_ & PACKED)
+
+
+def order_on_stream(Descriptor array, stream):
+    """Return a view of `array` that is ordered on `stream` (see `on_stream`), or `array` itself if `stream` is None."""
+    return array if stream is None else on_stream(array, stream, False)
+
 
 # ------------------------------------------------------------------------------------------------------------------------ tiles
 
@@ -212,9 +231,9 @@ cdef inline Py_ssize_t part(Py_ssize_t rest, Py_ssize_t side) noexcept nogil:
 
 
 cdef int check_alike(Descriptor target, Descriptor source) except -1:
-    """Raise ValueError if the arrays differ in shape, item size or packing."""
+    """Raise ValueError if the arrays differ in shape, item size or packing, so that a copy would exceed one of them."""
     if (not same_shape(target, source) or target.itemsize_ != source.itemsize_
-            or (target.flags_ ^ source.flags_) & PACKED):
+            or (target.flags_ ^ source.flags_) & PACKED or (target.flags_ & PACKED and target.nbytes != source.nbytes)):
         raise ValueError("the arrays do not match; accepted: the same shape and item size")
     return 0
 

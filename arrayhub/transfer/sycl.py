@@ -12,12 +12,11 @@ is already complete. A copy that is only queued (`_queue_copy`) depends on barri
 import math
 from typing import Any, NamedTuple
 
-from arrayhub._core.descriptor import empty_like
+from arrayhub._core.descriptor import empty_like, is_host_readable
 from arrayhub.libraries.dpctl import assign_by_kernel, can_pack, on_memory, pack, scatter
 from arrayhub.runtimes import sycl
-from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
 from arrayhub.transfer import host, settings
-from arrayhub.transfer.host_copies import broadcast, new_stage, view_stage
+from arrayhub.transfer.host_copies import broadcast, host_view, is_packed, new_stage, view_stage
 
 _DIRECT = 64 << 20  # maximum bytes of a direct copy; signals and progress are handled between direct copies
 _CACHED = 4 << 20  # bytes of a staging buffer for the CPU device, which shares the cache of the host

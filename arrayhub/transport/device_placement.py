@@ -11,13 +11,13 @@ from typing import Literal, Self
 import numpy as np
 
 from arrayhub import transfer
+from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.errors import PASSES_ON, show, unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes import call_after_fork
-from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
-from arrayhub.transfer.host_copies import emit_reach, gather
+from arrayhub.transfer.host_copies import emit_reach, gather, host_view
 from arrayhub.transport.codec import state_error
 
 # One row per setting: its environment variable, the error for an invalid variable, and the accepted values, starting

@@ -6,12 +6,12 @@ import sys
 from functools import cache
 from typing import Any
 
+from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import needed, unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
-from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
-from arrayhub.transfer.host_copies import emit_reach
+from arrayhub.transfer.host_copies import emit_reach, host_view, is_packed
 
 
 def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:

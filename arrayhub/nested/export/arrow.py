@@ -11,7 +11,7 @@ from arrayhub.adapters.arrow import check_node, emit_with_extensions, packs_bool
 from arrayhub.nested.array import NestedArray, export, host_capsules, need_arrow
 from arrayhub.nested.conform import is_days, with_days, with_seconds
 from arrayhub.nested.to_device import device_error, on_host
-from arrayhub.runtimes.host import is_packed
+from arrayhub.transfer.host_copies import is_packed
 
 if TYPE_CHECKING:
     import pyarrow as pa
