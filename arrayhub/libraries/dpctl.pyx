@@ -33,7 +33,6 @@ from arrayhub.runtimes cimport sycl
 
 from arrayhub._core.errors import Refusal, interface_error, missing_library_error, module_of, needed
 from arrayhub.libraries.numpy import raw
-from arrayhub.runtimes import limits
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
     Py_ssize_t refcount
@@ -288,7 +287,7 @@ def can_pack(Descriptor array, Descriptor target=None):
         return False
     if function_of_dpnp("dpnp.tensor", "usm_ndarray") is None:
         return False
-    return array.itemsize_ != 16 or limits.has_type("complex128", sycl.queue_of(array))
+    return array.itemsize_ != 16 or sycl.has_type("complex128", sycl.queue_of(array))
 
 
 def pack(Descriptor array, Descriptor target, list after=None):

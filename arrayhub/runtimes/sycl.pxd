@@ -29,6 +29,7 @@ cpdef object queue_of(Descriptor a)
 cdef object base_of(Descriptor a)
 cdef object memory_on_queue(Descriptor a)
 cpdef int check_element(Descriptor a, object queue, str call) except -1
+cpdef bint has_type(str element, object queue) except -1
 cpdef bint is_laid_out_as(Descriptor array, Descriptor other) except -1
 cpdef int wait(object queue) except -1
 cpdef int tell_dpnp(object queue, list after) except -1

@@ -38,7 +38,6 @@ from arrayhub._core.descriptor cimport (
     size_of,
     successor_of,
 )
-from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 
 from arrayhub import sycl_runtime
@@ -173,8 +172,6 @@ cdef bint _forked = False     # whether the parent process used SYCL before the 
 
 cdef enum:
     MOST_PAGES = 4096   # approximate maximum number of pages that `is_one_allocation` compares
-    kDLFloat = 2        # DLPack's type codes
-    kDLComplex = 5
 
 NAME = "__sycl_usm_array_interface__"
 
@@ -638,23 +635,60 @@ cpdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
         raise ValueError(f"USM: usm_type is {show(usm_type)}; accepted: {', '.join(kinds)}")
     try:
         return kind(max(nbytes, 1), **options)
-    except memory.USMAllocationError as error:
-        from arrayhub.runtimes import limits    # not at the top, to keep `import arrayhub` fast
-
-        raise limits.allocation_error(nbytes, options.get("queue"), usm_type, error) from error
+    except memory.USMAllocationError as error:      # its text does not state the limit of the device
+        device = device_of_queue(options.get("queue"))
+        limit = "" if device is None else (
+            f"; accepted: at most {device.max_mem_alloc_size} bytes in one allocation of {device.name.strip()}"
+            " (max_mem_alloc_size)"
+        )
+        raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{usm_type} memory ({error}){limit}") from error
     except sys.modules["dpctl"].SyclDeviceCreationError as error:
         raise no_device_error(f"no SYCL device is available for USM-{usm_type} memory", error) from error
 
 
+# The aspect of each element type that is optional in SYCL, and the type to suggest on devices without the aspect. dpnp uses
+# the same types, except for complex32, which dpnp does not support. dpctl allocates memory of any type on a device without the
+# aspect (GPUs of the Arc A series lack fp64), and the first kernel that reads the memory fails.
+_OPTIONAL = {
+    "float64": ("fp64", "float32"),
+    "complex128": ("fp64", "complex64"),
+    "float16": ("fp16", "float32"),
+    "complex32": ("fp16", "complex64"),
+}
+
+
+cpdef bint has_type(str element, object queue) except -1:
+    """Return whether the device of a queue, or the default device for None, supports an element type."""
+    device = device_of_queue(queue) if element in _OPTIONAL else None
+    return device is None or getattr(device, f"has_aspect_{_OPTIONAL[element][0]}")
+
+
 cpdef int check_element(Descriptor a, object queue, str call) except -1:
     """Raise TypeError if the device of a queue, or the default device for None, does not support the element type of `a`."""
-    cdef int bits = bits_of(a.dl_dtype_)
-    if a.dl_dtype_.code in (kDLFloat, kDLComplex) and bits != 32 and not (bits == 64 and a.dl_dtype_.code == kDLComplex):
-        from arrayhub.runtimes import limits
-
-        import_dpctl()
-        limits.check_element(name_of_elements(a), queue, call)
+    require_dpctl()
+    cdef str element = name_of_elements(a)
+    if not has_type(element, queue):
+        aspect, other = _OPTIONAL[element]
+        raise TypeError(
+            f"{call}: dtype is {element}, which {device_of_queue(queue).name.strip()} does not support (it lacks the aspect"
+            f" {aspect}); accepted: types that do not need this aspect. Pass dtype={other!r}, for example"
+            f" arrayhub.asarray(x, dtype={other!r}, device=...)"
+        )
     return 0
+
+
+def device_of_queue(queue):
+    """Return the ``dpctl.SyclDevice`` of `queue`, or the default device if `queue` is None.
+
+    Return None if dpctl does not find a default device, or if `queue` is not a queue. The allocation then raises an error.
+    """
+    if queue is not None:
+        return getattr(queue, "sycl_device", None)
+    dpctl = sys.modules["dpctl"]
+    try:
+        return dpctl.select_default_device()
+    except dpctl.SyclDeviceCreationError:
+        return None
 
 
 cdef object no_device_error(str what, object error):
