@@ -326,7 +326,8 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
     sycl.wait(queue)
     try:
         if array.usm_type_ != USM_DEVICE:
-            scatter(array, target)
+            source = raw(array).view(word_type(target)).squeeze()
+            start("_copy_numpy_ndarray_into_usm_ndarray", source, as_words(target), queue)      # returns after the kernel
             return True
         pack(array, target)
     except BaseException:
@@ -334,16 +335,6 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
         raise
     sycl.wait(queue)
     return True
-
-
-def scatter(Descriptor array, Descriptor target):
-    """Copy a host array to `target`, which has the same shape, with a dpnp kernel. The kernel is complete on return.
-
-    The memory of `array` must not be USM. dpnp does not order the kernel after other work.
-    """
-    queue = sycl.queue_of(target)
-    source = raw(array).view(word_type(target)).squeeze()
-    start("_copy_numpy_ndarray_into_usm_ndarray", source, as_words(target), queue)
 
 
 cdef int start(str name, object source, object target, object queue, list after=None) except -1:

@@ -928,11 +928,6 @@ cpdef list dpctl_events(list after):
     return [_dpctl.event_make(events[k]) for k in range(n)]      # each contains a copy of the sycl::event
 
 
-def is_usm(size_t address, queue):
-    """Return whether an address is in USM of the context of a queue."""
-    return usm_type_of(<void*> address, checked_queue(queue)) != 0
-
-
 def reach(Descriptor array):
     """Return the lowest address of the elements of `array`, and the size of their address range in bytes."""
     cdef Py_ssize_t low, high

@@ -13,10 +13,10 @@ import math
 from typing import Any, NamedTuple
 
 from arrayhub._core.descriptor import empty_like, is_host_readable
-from arrayhub.libraries.dpctl import assign_by_kernel, can_pack, on_memory, pack, scatter
+from arrayhub.libraries.dpctl import assign_by_kernel, can_pack, on_memory, pack
 from arrayhub.runtimes import sycl
 from arrayhub.transfer import host, settings
-from arrayhub.transfer.host_copies import broadcast, host_view, is_packed, new_stage, view_stage
+from arrayhub.transfer.host_copies import broadcast, host_view, new_stage, view_stage
 
 _DIRECT = 64 << 20  # maximum bytes of a direct copy; signals and progress are handled between direct copies
 _CACHED = 4 << 20  # bytes of a staging buffer for the CPU device, which shares the cache of the host
@@ -24,8 +24,6 @@ _GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer th
 _SPARSE = 8  # if elements are less than 1/8 of a view's extent, dpnp packs the elements first, if dpnp is loaded
 _SMALL = 1 << 20  # bytes; below this size, copying the whole extent is faster than packing the elements first
 _FEW = 256 << 10  # bytes whose copy takes about as long as the overhead of a second copy
-_ALIGNED = 128  # bytes; SYCL's CPU runtime reads host memory with this alignment without copying it first
-_WHOLE = 1 << 30  # maximum bytes of aligned host memory that one kernel of the CPU device reads
 _GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, see `_submit`
 
 
@@ -146,40 +144,36 @@ def _copy_to_usm(array, out, course, fresh):
     if not out.nbytes:
         return
     with course:
-        if is_host_readable(array):
-            if array.size == out.size or out.nbytes <= _SMALL or not can_pack(out):
-                _send(host_view(broadcast(array, out)), out, course, fresh)
+        if not is_host_readable(array):
+            if _copy_on_device(array, out, course, fresh):
                 return
+            array = to_host(array)
+        elif array.size < out.size and out.nbytes > _SMALL and can_pack(out):
             # It is faster to broadcast a host array on the device than on the host.
-            array, given = _new(array, course.queue, "C"), array
-            _send(host_view(given), array, course._replace(progress=None), True)
-        _relay(broadcast(array, out), out, course, fresh)
+            sent = _new(array, course.queue, "C")
+            _send(host_view(array), sent, course._replace(progress=None), True)
+            _copy_on_device(sent, out, course, fresh)
+            return
+        _send(host_view(broadcast(array, out)), out, course, fresh)
 
 
-def _relay(array, out, course, fresh):
-    """Copy USM to device USM: on the device if possible, else through the host."""
+def _copy_on_device(array, out, course, fresh):
+    """Copy USM, broadcast to the shape of `out`, to device USM. Return False if the device cannot make the copy."""
+    array = broadcast(array, out)
     queue = sycl.queue_of(array)
     if queue is not course.queue or fresh:
         sycl.wait(queue)
-    if queue is course.queue or queue.sycl_context == course.queue.sycl_context:
-        if sycl.is_laid_out_as(array, out):
-            source, nbytes = sycl.reach(array)
-            _direct(sycl.reach(out)[0], source, nbytes, course)
-            return
-        if can_pack(array, out):
-            _pack(array, out, course.queue)
-            sycl.wait(course.queue)
-            return
-    if is_packed(array):  # without strides, so the elements cannot be split into pieces
-        _send(to_host(array), out, course, fresh)
-        return
-    with Course(queue) as origin:
-        stage = _stage(course.queue, out)
-        for key in _pieces(out.shape, out.byte_strides, out.itemsize, stage.nbytes, gaps=fresh):
-            piece = out[key]
-            _fetch(array[key], view_stage(piece, stage), origin)
-            target, nbytes = sycl.reach(piece)
-            _direct(target, stage.address, nbytes, course)
+    if queue is not course.queue and queue.sycl_context != course.queue.sycl_context:
+        return False
+    if sycl.is_laid_out_as(array, out):
+        source, nbytes = sycl.reach(array)
+        _direct(sycl.reach(out)[0], source, nbytes, course)
+        return True
+    if can_pack(array, out):
+        _pack(array, out, course.queue)
+        sycl.wait(course.queue)
+        return True
+    return False
 
 
 # ---------------------------------------------------------------------------------------------------- the order of work
@@ -309,27 +303,14 @@ def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
 
 
 def _send_packed(source: Any, out: Any, course: Course) -> None:
-    """Copy host memory to a non-contiguous array in device USM with dpnp's kernel.
+    """Copy host memory to a non-contiguous array in device USM with dpnp's kernel, which reads a buffer in USM-host.
 
-    On the CPU device, dpnp reads the host memory itself. SYCL first copies host memory that is not aligned, which takes
-    up to four times longer. Aligned memory is therefore not split, because the pieces might not be aligned. For other
-    devices, the kernel reads the elements from a staging buffer in USM-host.
+    The CPU device can read other host memory, but SYCL copies it first unless it is aligned to 128 bytes.
     """
     out = sycl.on_queue(out, course.queue)
-    is_cpu = course.queue.sycl_device.is_cpu
-    limit = _WHOLE if is_cpu and course.progress is None and source.ptr % _ALIGNED == 0 else settings.chunk()
-    keys = _pieces(out.shape, _packed_steps(out), out.itemsize, limit) if source.nbytes > limit else (...,)
-    if is_cpu:
-        for key in keys:
-            values = source[key]
-            if sycl.is_usm(source.ptr, course.queue):  # dpnp requires host memory that is not USM
-                values = host.copy(values, "C")
-            scatter(values, out[key])
-            if course.progress is not None:
-                course.progress(values.nbytes)
-        return
+    limit = settings.chunk()
     stage = sycl.new_memory("host", min(source.nbytes, max(limit, source.itemsize)), {"queue": course.queue})
-    for key in keys:
+    for key in _pieces(out.shape, _packed_steps(out), out.itemsize, limit):
         piece = out[key]
         packed = on_memory(piece, stage, "C")
         host.assign(source[key], packed, progress=course.progress)  # waits for the kernel that reads the previous piece

@@ -415,23 +415,6 @@ class Copies:
         monkeypatch.setattr(module, "submit_copy", watched)
 
 
-@pytest.mark.parametrize(("offset", "progress", "pieces"), [(0, None, 1), (16, None, 3), (0, lambda *state: None, 3)])
-def test_aligned_host_memory_is_copied_by_one_kernel(sycl, monkeypatch, offset, progress, pieces):
-    """SYCL's CPU runtime copies other host memory first, so copying it in pieces takes no longer."""
-    pytest.importorskip("dpnp.tensor")
-    x = arrayhub.to_device(np.zeros((1200, 2000)), "oneapi:0")
-    memory = np.zeros(1200 * 1999 * 8 + 4096, "u1")
-    start = -memory.ctypes.data % 4096 + offset
-    values = memory[start : start + 1200 * 1999 * 8].view("f8").reshape(1200, 1999)
-    values[...] = np.arange(1999)
-    calls = []
-    scatter = sycl.scatter
-    monkeypatch.setattr(sycl, "scatter", lambda source, target: (calls.append(source.nbytes), scatter(source, target)))
-    arrayhub.to_device(values, x.device, out=x[:, 1:], progress=progress)
-    assert (len(calls), sum(calls)) == (pieces, values.nbytes)
-    assert np.array_equal(x.to_host().to_numpy()[:, 1:], values)
-
-
 def test_only_the_extent_of_a_view_is_copied(sycl, monkeypatch):
     x = arrayhub.to_device(np.arange(1 << 20, dtype="f8").reshape(8, -1), "oneapi:0")
     copies = Copies(monkeypatch, sycl.sycl)
