@@ -42,7 +42,7 @@ from arrayhub.runtimes.cuda cimport (
     consumer_ready,
     device_at,
     has_device,
-    locate_start,
+    locate,
 )
 
 from arrayhub._core.errors import NO_CUDA_DEVICE, Refusal, needed
@@ -94,8 +94,7 @@ cdef Descriptor parse(object obj, object stream):
     device = memory.device_id
     a.device_ = DLDevice(kDLCUDA, device)
     seal(a)
-    if size_of(a) != 0:
-        locate_start(a)     # only the start is checked: cupy guarantees the extent of its arrays, as NumPy does
+    locate(a, False)     # only the start is checked: cupy guarantees the extent of its arrays, as NumPy does
     set_stream(a, _current_stream(device))
     return a
 

@@ -63,8 +63,7 @@ cdef bint has_devices() except -1
 cdef bint enter_device(long long device) except -1
 cdef void leave(bint pushed) noexcept nogil
 cdef int device_of(intptr_t stream) except -1
-cdef int locate(Descriptor a) except -1
-cdef int locate_start(Descriptor a) except -1
+cdef int locate(Descriptor a, bint ask_last=*) except -1
 cdef DLDevice device_at(uint64_t address) except *
 cpdef intptr_t stream_handle(object stream) except? 0
 cdef intptr_t handle_or_null(object stream, intptr_t null) except? 0

@@ -263,11 +263,13 @@ cdef int device_of(intptr_t stream) except -1:
 # ------------------------------------------------------------------------------------------------- device of a pointer
 
 
-cdef int locate(Descriptor a) except -1:
+cdef int locate(Descriptor a, bint ask_last=True) except -1:
     """Set the device of a sealed array: the kind of memory (device, managed or pinned host) and the ordinal.
 
-    The driver is queried for the first and the last byte of the array. The device does not change in three cases: without a
-    driver, without elements, and for addresses that the driver does not know, if kernels can access all host memory.
+    The driver is queried for the first and the last byte of the array, or only for the first one if `ask_last` is false,
+    because the library of the array guarantees that all elements are in the same memory. The device does not change in three
+    cases: without a driver, without elements, and for addresses that the driver does not know, if kernels can access all host
+    memory.
 
     Raises
     ------
@@ -280,7 +282,7 @@ cdef int locate(Descriptor a) except -1:
     if high == low or not has_device():
         return 0
     first = device_at(<uint64_t> (a.data_ + low))
-    last = device_at(<uint64_t> (a.data_ + high - 1))
+    last = device_at(<uint64_t> (a.data_ + high - 1)) if ask_last else first
     if first.device_type == 0 or last.device_type == 0:
         if pageable_access():
             return 0
@@ -291,22 +293,6 @@ cdef int locate(Descriptor a) except -1:
             f" does not know the address {<size_t> unknown:#x}",
         )
     a.device_ = first
-    return 0
-
-
-cdef int locate_start(Descriptor a) except -1:
-    """Set the device of a nonempty array. Query the driver only for element zero.
-
-    The library of the array guarantees that all elements are in the same memory. Without a driver, the device does not change.
-    If the driver does not know the address, call `locate`.
-    """
-    cdef DLDevice found
-    if not has_device():
-        return 0
-    found = device_at(<uint64_t> a.data_)
-    if found.device_type == 0:
-        return locate(a)
-    a.device_ = found
     return 0
 
 

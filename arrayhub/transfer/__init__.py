@@ -240,7 +240,7 @@ def assign(array, out):
 
 def _into(array, view, out, stream, progress):
     """Copy `array` to `out`, which was validated. `view` is `array`, broadcast to the shape of `out`."""
-    if out.size == 0:
+    if out.nbytes == 0:
         return
     if is_host_readable(out):
         _copy_to_host(view, out, stream, progress)

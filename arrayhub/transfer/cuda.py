@@ -43,7 +43,6 @@ from arrayhub.transfer.cuda_copies import (
     Lane,
     Route,
     at_once,
-    copy_across,
     copy_by_lanes,
     copy_straight,
     hold_producers,
@@ -167,8 +166,6 @@ def _transfer(array, out, writing, progress):
         return True
     source, target = array.device.id, out.device.id
     allow_peer(source, target)
-    if copy_across(array, out, writing):
-        return True
     route = Route(out, array)
     gathers = route.host_runs
     if not gathers:

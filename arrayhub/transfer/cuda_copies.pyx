@@ -371,27 +371,6 @@ def hold_producers(intptr_t user, *arrays):
         wait_interruptibly(user, device)
 
 
-def copy_across(Descriptor array, Descriptor out, intptr_t writing):
-    """Copy an array to another device if a single copy by the driver suffices. Return whether the array was copied.
-
-    The driver copies between two arrays that are contiguous in the same order. `writing` is the handle of a stream of the
-    device of `out` that is ordered after the pending work on `out`. The copy is complete on return.
-    """
-    cdef int source = array.device_.device_id
-    cdef Py_ssize_t nbytes = out.nbytes
-    cdef intptr_t reading
-    if (nbytes > UNINTERRUPTED_COPY or not array.flags_ & out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
-            or not same_shape(array, out)):
-        return False
-    driver_for(source)
-    reading = copying_stream(array, None)
-    order_streams(writing, reading, out.device_.device_id, source)
-    if nbytes >= SMALL_COPY:
-        wait_interruptibly(reading, source)      # for the producer's work
-    copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, reading, source)
-    return True
-
-
 def is_device_reachable(Descriptor array):
     """Return whether devices can access the memory of `array`: pinned, registered or managed host memory."""
     cdef Py_ssize_t low, high
