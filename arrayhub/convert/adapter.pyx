@@ -21,6 +21,7 @@ from arrayhub.convert.names import OWN
 from arrayhub.convert.placement import find_deciding
 from arrayhub.convert.target import device_of
 from arrayhub.libraries.known import NESTING
+from arrayhub.transfer.host_copies import check_writable
 
 cdef tuple _CONTAINERS = (list, tuple, dict)
 
@@ -311,16 +312,7 @@ cdef class Call:
         array = array_of(made)
         if array is None or not is_view(array, given):
             raise BufferError(f"{name_of_type(type(given))} would be copied, so writes would be lost")
-        if not array.flags.writeable:
-            raise ValueError(
-                f"{name_of_type(type(given))} is read-only as an array of {target.library}; accepted: writable"
-                f" memory, because {self.adapter.name} writes to this argument"
-            )
-        if array.size and 0 in [step for step, length in zip(array.byte_strides, array.shape) if length > 1]:
-            raise ValueError(
-                f"{name_of_type(type(given))} repeats elements by strides of 0, so writes would overwrite each other;"
-                f" accepted: memory for each element, because {self.adapter.name} writes to this argument"
-            )
+        check_writable(array, f"{name_of_type(type(given))}, to which {self.adapter.name} writes,")
         return made
 
     cdef object convert_items(self, container, dict items):
