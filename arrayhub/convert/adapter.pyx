@@ -310,7 +310,7 @@ cdef class Call:
             raise TypeError(f"{name_of_type(type(given))} does not have memory to write to; accepted: a writable array")
         made = target.convert(value, target.library, False, None, False, None, False, _CAN_BE_WRITTEN)
         array = array_of(made)
-        if array is None or not is_view(array, given):
+        if array is None or not is_view(array, array_of(given)):
             raise BufferError(f"{name_of_type(type(given))} would be copied, so writes would be lost")
         check_writable(array, f"{name_of_type(type(given))}, to which {self.adapter.name} writes,")
         return made
@@ -399,8 +399,7 @@ cdef class Call:
         if library in _IMMUTABLE:
             return True
         array, source = array_of(made), array_of(given)
-        is_shared = array is not None and source is not None and (source.ptr == array.ptr or not array.size)
-        if is_shared and library not in _WITH_LABELS:
+        if array is not None and is_view(array, source) and library not in _WITH_LABELS:
             return array.shape == source.shape and array.strides == source.strides and array.dtype == source.dtype
         parts = describe_sparse(made) if array is None and library not in _WITH_LABELS else []
         if parts:
@@ -477,9 +476,8 @@ cdef int set_argument(list given, dict keywords, place, value) except -1:
     return 0
 
 
-cdef bint is_view(array, given) except -1:
-    """Return whether an array has the memory of the object that it was converted from."""
-    source = array_of(given)
+cdef bint is_view(array, source) except -1:
+    """Return whether an array has the memory of the array that it was converted from, which may be None."""
     return source is not None and (not source.size or source.ptr == array.ptr)
 
 

@@ -31,13 +31,7 @@ from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.casting import check_fit
 from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
-from arrayhub.convert.functions import (
-    array_or_nested,
-    asarray,
-    convert_to_library,
-    narrow_for_jax,
-    protocols_of_type,
-)
+from arrayhub.convert.functions import asarray, convert_to_library, narrow_for_jax, protocols_of_type
 from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_index, with_labels
 from arrayhub.convert.names import EXPORT_BY, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
@@ -188,10 +182,7 @@ cdef class Target:
         own = self.dtype(call)
         if missing is not None:
             obj = functions.convert(obj, "numpy", copy=None, missing=missing)
-        array = array_or_nested(obj, None)
-        if isinstance(array, Tree) or array.dtype.kind in "SUT":
-            kind = array.type if isinstance(array, Tree) else array.dtype
-            raise TypeError(f"{call}: dtype is 'model', but the elements are {kind}; accepted: dtype=None")
+        array = asarray(obj, copy=None)
         if array.dtype == own:
             return None
         check_fit(ndarray(transfer.to_host(array)), own, call)
