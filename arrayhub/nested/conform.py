@@ -118,11 +118,6 @@ def with_days(node: Any, convert: Callable[[Any], Any] | None = None) -> Any:
     return rebuild(node, partial(with_days, convert=convert)) if kind_of(node).over_nodes else node
 
 
-def with_seconds(node: Any) -> Any:
-    """Return a view in which ``datetime64[D]`` are seconds, for checks of types, because Arrow lacks such days."""
-    return with_days(node, lambda days: days.view("M8[s]"))
-
-
 def is_days(array: Any) -> bool:
     """Return whether a dense array consists of ``datetime64[D]``."""
     return array.dtype.kind == "M" and np.datetime_data(array.dtype) == ("D", 1)
