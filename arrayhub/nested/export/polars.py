@@ -187,7 +187,7 @@ def _check_opaque(node: NestedArray) -> None:
         is_supported = name != "decimal256" and scale >= 0 and precision <= 38
         accepted = "up to 38 digits, and a scale of 0 or more"
     if not is_supported:
-        raise Refusal("polars", f"Arrow's {element_type(node)} is not supported", accepted)
+        raise Refusal("polars", f"Arrow's {element_type(node)} is not supported", accepted, "arrayhub.as_arrow(x)")
 
 
 def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
