@@ -17,6 +17,7 @@ from arrayhub.nested.concatenate import as_regular
 from arrayhub.nested.conform import element_type
 from arrayhub.nested.from_python import from_python, offsets_of
 from arrayhub.nested.logical_types import NUMPY_UNITS
+from arrayhub.nested.opaque import as_list_views, decode, is_list_view
 
 NAN = object()  # marker for ``missing="nan"``, which fills with NaN or NaT, depending on the type
 ROWS = (list, tuple, np.ndarray)  # values that are rows of lists
@@ -33,12 +34,15 @@ _ACCEPTED = {
 def build(values: Sequence[Any], node: Any, name: str) -> NestedArray:
     """Convert Python values to an array that `concatenate` can append to a node, which `name` names in errors.
 
-    Raise an error if a value does not fit the type of the node. None does not fit. Opaque nodes are not supported.
+    Raise an error if a value does not fit the type of the node. None does not fit. Of opaque nodes, only list views are
+    supported.
     """
     node = nested_of(node)
     kind, length = kind_of(node), len(values)
     if not length:
         return nested_of(part(node, 0, 0))
+    if is_list_view(node):
+        return as_list_views(_build_rows(values, decode(part(node, 0, 0), "fill_null"), name), node)
     if kind.lists or (kind.numbers and node.content.ndim > 1):
         return _build_rows(values, node, name)
     if kind.numbers or kind.packed:

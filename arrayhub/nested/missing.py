@@ -39,6 +39,7 @@ from arrayhub.nested.elements import NAN, ROWS, build, check_number, convert_num
 from arrayhub.nested.from_python import from_python, offsets_of
 from arrayhub.nested.matrix import columns_of, index_columns, matrix
 from arrayhub.nested.opaque import (
+    as_list_views,
     decode,
     fill,
     has_bitmap,
@@ -320,14 +321,14 @@ def _fill_elements(node: NestedArray, value: Any, name: str) -> Any:
 
 
 def _fill_opaque(node: NestedArray, value: Any, name: str) -> Any:
-    """Fill the values of runs, and the rows of list views, which become lists. pyarrow fills decimals and intervals."""
+    """Fill the values of runs and the rows of list views. pyarrow fills decimals and intervals."""
     if is_null_type(node):
         return decode(node, "fill_null").content if value is NAN else from_python([value] * len(node))
     if is_run_end(node):
         ends, values = node.children
         return rebuild(node, parts=(ends, _fill_node(values, value, name)))
     if is_list_view(node):
-        return _fill_node(decode(node, "fill_null"), value, name)
+        return as_list_views(_fill_node(decode(node, "fill_null"), value, name), node)
     if not has_missing(node):
         return node
     if not has_bitmap(node):

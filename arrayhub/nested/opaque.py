@@ -92,6 +92,15 @@ def make_list_views(starts: Any, sizes: Any, content: Any, copy: bool | None = F
     )
 
 
+def as_list_views(rows: NestedArray, like: NestedArray) -> NestedArray:
+    """Convert lists to list views with the offset type of `like`, or int64 if the offsets require it."""
+    ends = as_numpy(rows.offsets)
+    dtype = np.int32 if like.meaning == "+vl" and ends[-1] < 2**31 else np.int64
+    views = make_list_views(asarray(ends[:-1].astype(dtype)), asarray(np.diff(ends).astype(dtype)), rows.content)
+    facts: dict[str, Any] = {"validity": rows.validity, "bit": rows.validity_offset, "names": like.field_names}
+    return rebuild(views, **(facts | field_facts(like)))
+
+
 def to_pyarrow(node: Any, call: str) -> Any:
     """Return a node in host memory as a ``pyarrow.Array``.
 
