@@ -103,7 +103,7 @@ def reduce(Descriptor array, int protocol):
     if span.levels:
         sent = gather(sent, _compact)
         footprint(sent, &span)
-    if sent is array and span.nbytes:
+    if is_done(&_registered) and sent is array and span.nbytes:
         inode = shared_memory.inode_of(array.base_)
     if span.nbytes > SMALL or inode is not None:
         # Views of device memory are not cached, because each use must wait for pending work on the memory.
@@ -225,7 +225,7 @@ cdef object new_flat_view(Descriptor a, const Footprint* span):
     cdef MemoryBlock block = block_of(a)
     # Use the owner as base if the owner keeps the bytes alive, because joblib searches the bases for a memmap.
     cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
-    owned = owned and not shared_memory.is_of_descriptor(block.owner_)
+    owned = owned and not (is_done(&_registered) and shared_memory.is_of_descriptor(block.owner_))
     return numpy_library.emit_run(a, a.data_ + span.low, span.nbytes, block.owner_ if owned else block)
 
 
