@@ -137,6 +137,7 @@ def contradictions(source):
     ]
 
 
+@pytest.mark.slow
 def test_summaries_agree_with_return_and_yield():
     wrong = {path.relative_to(ROOT).as_posix(): contradictions(path.read_text()) for path in SOURCES}
     assert {path: found for path, found in wrong.items() if found} == {}

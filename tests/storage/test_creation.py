@@ -716,6 +716,7 @@ def test_tracemalloc_counts_zeros_until_they_are_released(nbytes):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_is_released():
     """A loop allocates 8 GiB in total. An ndarray keeps the memory of a deleted array alive."""
     x = np.asarray(arrayhub.full((1 << 20,), 3.0))
