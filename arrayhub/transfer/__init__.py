@@ -170,13 +170,13 @@ def _copy_to_host(array, out, stream, progress):
     if readable:  # for device memory, the engine makes the copy wait for the producer's work
         array = order_on_stream(array, stream)
     engine = _engine("host" if readable else _engine_name(array.device))
-    if progress is None:  # the next call would take longer than a small copy
-        return engine.to_host(array, out=out, stream=stream)
     return _call_with_progress(engine.to_host, progress, array.nbytes, array, out=out, stream=stream)
 
 
 def _call_with_progress(function, progress, total, *arguments, **options):
     """Call a function that copies `total` bytes. Its `progress` is None or a function that reports to `progress`."""
+    if progress is None:  # the context manager would take longer than a small copy
+        return function(*arguments, **options)
     from arrayhub.transfer.progress import reporting
 
     with reporting(progress, total) as report:

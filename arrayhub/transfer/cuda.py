@@ -5,6 +5,7 @@ written. Each copy waits for the work on the producer's stream. No copy synchron
 
 ========================================  ==============================================================================
 small arrays, or no pinned memory         copy by the driver; if the elements are few, the host reorders them
+up to 1 MiB to the host, reordered        a kernel stores the elements in pinned memory, and the host copies them
 host memory that the device can access    direct copy, in pieces on one stream
 other host memory                         through the pool of pinned memory, by several threads (cuda_copies.pyx)
 ========================================  ==============================================================================
@@ -19,7 +20,7 @@ import warnings
 
 import numpy
 
-from arrayhub._core.descriptor import HUGE_PAGE, PAGE, empty_like
+from arrayhub._core.descriptor import HUGE_PAGE, PAGE, empty_like, slowest_first
 from arrayhub._core.errors import needed
 from arrayhub.libraries.cupy import on_memory
 from arrayhub.runtimes.cuda import (
@@ -37,14 +38,19 @@ from arrayhub.runtimes.cuda import (
 )
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_copies import (
+    GATHERED,
     MAX_SLOTS,
+    ONE_PIECE,
+    PAGEABLE,
     SMALL_COPY,
     UNINTERRUPTED_COPY,
     Lane,
     Route,
     at_once,
+    copy_by,
     copy_by_lanes,
     copy_straight,
+    fetch_by,
     hold_producers,
     is_device_reachable,
     need_device,
@@ -81,7 +87,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     reading = copying_stream(array, stream)
     if out is not None and is_device_reachable(out):
         _on_stream(route, True, ordinal, reading, progress, queued_only)
-    else:
+    elif route.straight or not _fetch_small(route, ordinal, reading):
         _through_pinned(route, True, ordinal, reading, progress)
     return near
 
@@ -187,11 +193,58 @@ def _upload(array, out, stream, progress):
     if copy_straight(array, out, stream):
         return
     route = Route(array, out)
+    if out.flags.c_contiguous and _is_faster_gathered_on_host(array, route):
+        _in_one_piece(array, out, out.device.id, stream)
+        return
     if not route.straight and out.flags.c_contiguous and not cuda_kernel.is_available():
         array = host.copy(array, "C")
         route = Route(array, out)
     copy_between = _on_stream if is_device_reachable(array) else _through_pinned
     copy_between(route, False, out.device.id, stream, progress)
+
+
+def _fetch_small(route, ordinal, stream):
+    """Copy a small device array to a host array of a different layout through pinned memory.
+
+    Return False, without a copy, if the array is too large, or if the pool is in use or cannot allocate memory.
+    """
+    nbytes = route.words * route.word
+    if nbytes > ONE_PIECE:
+        return False
+    kernel = 0 if route.device_runs else cuda_kernel.handle(route.word, ordinal)
+    pool = pinned.pool
+    wait_interruptibly(stream, ordinal)  # before acquiring the pool, which other copies need
+    if pool.lock.locked():  # possibly by a long copy, or by this thread
+        return False
+    with pool.in_use():
+        block = pool.memory(nbytes, ordinal)
+        if block is not None:
+            fetch_by(block, route, stream, ordinal, kernel)
+        return block is not None
+
+
+def _is_faster_gathered_on_host(array, route):
+    """Return whether the host should gather a small array with gaps in the order of the target.
+
+    Otherwise the host gathers the elements in the order of the source, and the device reorders them. If the dimensions
+    are not in C order, gathering is slower, because lines of the source may share sets of the host's caches.
+    """
+    if route.host_runs or array.nbytes > min(ONE_PIECE, pinned.bound()):
+        return False
+    in_order = slowest_first(array) == [*range(array.ndim)]
+    return array.size <= (GATHERED if in_order else GATHERED // 4)
+
+
+def _in_one_piece(array, out, ordinal, stream):
+    """Copy a small host array to a C-contiguous array on a device through a temporary host array."""
+    if array.nbytes > PAGEABLE and not pinned.pool.is_mine():
+        wait_interruptibly(stream, ordinal)  # before acquiring the pool, which other copies need
+        with pinned.pool.in_use():
+            block = pinned.pool.memory(array.nbytes, ordinal)
+            if block is not None:
+                copy_by(block, array, out, stream)
+                return
+    copy_straight(host.copy(array, "C"), out, stream)
 
 
 def _on_stream(route, to_host, ordinal, stream, progress, queued_only=False):

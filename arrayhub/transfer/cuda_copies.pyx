@@ -46,6 +46,7 @@ from arrayhub.runtimes.cuda cimport (
     leave,
     order_streams,
     primary_context,
+    refuse_capture,
     wait_interruptibly,
 )
 from arrayhub.transfer.host_copies cimport check_alike, put
@@ -222,11 +223,12 @@ cdef enum:
     EXTENT = 32 << 10           # bytes; up to this extent, it is faster to copy a device array with its gaps than by a kernel
     EXTENT_ELEMENTS = 8 << 10   # maximum number of elements in such an extent
 
-    ONE_PIECE = 1 << 20         # bytes; up to this size, the host reorders few elements in one piece
-
 cpdef enum:
     PER_THREAD = 4              # words that each thread of the kernel copies
     SMALL_COPY = 8 << 20        # bytes; below this size, a copy by the driver is the fastest method
+    PAGEABLE = 64 << 10         # bytes; up to this size, the driver copies from pageable memory in one step
+    ONE_PIECE = 1 << 20         # bytes; up to this size, elements are reordered on the host or in pinned memory in one piece
+    GATHERED = 512 << 10        # elements; up to this number, the host gathers elements with gaps in one piece
     # bytes to copy on one stream between checks for signals and reports: about 5 ms at 50 GB/s
     UNINTERRUPTED_COPY = 256 << 20
     MAX_SLOTS = 8               # maximum number of slots per lane
@@ -522,6 +524,59 @@ cdef class Pinned:
         if self.memory != NULL and self.process == getpid() and self.driver.context_push(self.context) == 0:
             self.driver.host_free(self.memory)
             leave(True)
+
+
+def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
+    """Copy a small host array to a contiguous device array through pinned memory.
+
+    Parameters
+    ----------
+    memory : Pinned
+        Buffer of at least ``near.nbytes`` bytes, to which the elements are copied in the order of `far`.
+    near, far : USMArray
+        Host array and device array of the same shape and item size, not empty and not packed.
+    stream : object or None
+        Stream on which the write to `far` is ordered.
+    """
+    cdef int device = far.device_.device_id
+    cdef Py_ssize_t nbytes = size_of(near) * near.itemsize_
+    with nogil:
+        put(memory.memory, far.byte_strides_, near)
+    copy_now(<uint64_t> far.data_, <uint64_t> memory.memory, nbytes, copying_stream(far, stream), device)
+
+
+def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t kernel):
+    """Copy a small device array to a host array through pinned memory, in which a kernel stores the reordered words.
+
+    Parameters
+    ----------
+    memory : Pinned
+        Buffer of at least ``route.words * route.word`` bytes.
+    route : Route
+    stream : int
+        Stream of `device`, ordered after all work that the copy depends on.
+    kernel : int
+        Handle of the kernel for the words of the route. Ignored if the device array is contiguous in the iteration order.
+    """
+    cdef Driver* driver = driver_for(device)
+    cdef VisitPlan* plan = &route.plan
+    cdef Py_ssize_t nbytes = plan.words * plan.word
+    cdef bint pushed
+    cdef int error
+    refuse_capture(stream, device)
+    pushed = enter(stream, device)
+    with nogil:
+        if plan.device_runs:
+            error = driver.memcpy_async(<uint64_t> memory.memory, <uint64_t> plan.device, nbytes, <Stream> stream)
+        else:
+            error = move(driver, kernel, plan, plan.device, plan.device_steps, memory.memory, plan.run_steps, 0, plan.words,
+                         <Stream> stream)
+        if error == 0:
+            error = driver.stream_synchronize(<Stream> stream)
+        if error == 0:
+            copy_words(plan, memory.memory, 0, plan.words, True)
+    leave(pushed)
+    check(error, "a copy through pinned memory")
 
 
 # Resources of a lane on its device.

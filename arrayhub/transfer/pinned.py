@@ -10,7 +10,7 @@ import threading
 
 from arrayhub.runtimes import call_after_fork
 from arrayhub.transfer import settings
-from arrayhub.transfer.cuda_copies import Lane, Pinned
+from arrayhub.transfer.cuda_copies import ONE_PIECE, Lane, Pinned
 
 
 class Pool:
@@ -45,17 +45,17 @@ class Pool:
                 self.release()
 
     def memory(self, nbytes, device):
-        """Return pinned memory of at least `nbytes` bytes, or None if `nbytes` exceeds the bound or allocation fails.
+        """Return pinned memory of at least `nbytes` and at most `bound()` bytes.
 
-        The bound is ``settings.buffers() * settings.chunk()``. A block that exceeds a reduced bound is released.
+        Return None if `nbytes` exceeds the bound, or if the allocation fails. A new block has at least ONE_PIECE bytes,
+        unless the bound is smaller, so that small copies do not allocate a block for each size.
         """
-        most = settings.buffers() * settings.chunk()
+        most = bound()
         if self.block is None or not nbytes <= self.block.nbytes <= most:
             self.block = None
             if nbytes <= most:
                 with contextlib.suppress(MemoryError, BufferError):
-                    # A power of two, so that copies do not allocate a block for each size.
-                    self.block = Pinned(min(1 << (nbytes - 1).bit_length(), most), device)
+                    self.block = Pinned(min(1 << (max(nbytes, ONE_PIECE) - 1).bit_length(), most), device)
         return self.block
 
     def lanes_on(self, device, count):
@@ -78,6 +78,11 @@ class Pool:
                 self.block, self.lanes, self.unwanted = None, {}, False
             finally:
                 self.lock.release()
+
+
+def bound():
+    """Return the maximum size of the block in bytes. The next copy releases a block that exceeds a reduced maximum."""
+    return settings.buffers() * settings.chunk()
 
 
 def _start_anew():

@@ -392,7 +392,7 @@ def test_memory_of_a_pool_with_shareable_handles_is_shared(child):
 @pytest.mark.parametrize("kind", ["cuda_host", "cuda_managed"])
 def test_error_for_pinned_and_managed_memory_suggests_a_working_call(kind):
     x = arrayhub.full(5, 2.0, memory=kind)
-    with pytest.raises(BufferError, match=r"CUDA memory.*from_array\(x, memory='shared_memory'\)"):
+    with pytest.raises(BufferError, match=r"private memory on cuda_.*from_array\(x, memory='shared_memory'\)"):
         arrayhub.ipc_handle(x)
     y = arrayhub.from_array(x, memory="shared_memory")
     with arrayhub.ipc_handle(y).open() as z:
