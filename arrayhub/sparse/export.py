@@ -142,8 +142,7 @@ def refusal_of_sparse(obj: Any, library: str) -> Refusal:
     return Refusal(
         library,
         f"{name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays",
-        f"libraries with sparse arrays ({', '.join(RULES)}), or a dense copy",
-        "arrayhub.assparse(x).to_dense()",
+        f"libraries with sparse arrays ({', '.join(RULES)}), or the dense copy arrayhub.assparse(x).to_dense()",
     )
 
 

@@ -36,7 +36,7 @@ def bytes_of(tensor):
 def test_only_the_dtype_table_contains_lane_counts():
     files = [path for end in ("pyx", "pxi", "pxd", "py", "h", "hpp") for path in PACKAGE.rglob(f"*.{end}")]
     found = {path.relative_to(PACKAGE).as_posix(): FIXED_LANES.findall(path.read_text()) for path in files}
-    assert len(files) > 150
+    assert len(files) > 100
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 

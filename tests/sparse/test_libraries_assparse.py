@@ -67,7 +67,7 @@ def test_as_torch_and_convert_accept_sparse_tensors():
 @pytest.mark.parametrize("library", ["numpy", "numba", "dpnp"])
 def test_errors_of_libraries_without_sparse_arrays_suggest_to_dense(library):
     given = matrix()
-    with pytest.raises(BufferError, match=r"Call arrayhub.*assparse\(x\).to_dense\(\)"):
+    with pytest.raises(BufferError, match=r"arrayhub.assparse\(x\).to_dense\(\)"):
         ah.convert(given, library)
     assert ah.as_numpy(ah.assparse(given).to_dense()).tolist() == given.toarray().tolist()
 
