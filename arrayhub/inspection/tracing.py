@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
+import inspect
 import linecache
 import os
 import re
 import sysconfig
-import traceback
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Literal, NamedTuple, Self, TextIO
@@ -145,16 +145,15 @@ class trace:
 def _line_of_program() -> tuple[str, int]:
     """Return the file and line of the innermost frame of the program, or else of a library other than arrayhub."""
     nearest = ("", 0)
-    try:
-        stack = traceback.StackSummary.extract(traceback.walk_stack(None), lookup_lines=False)
-    except AttributeError:  # without memory, the frames of callers are None
-        raise MemoryError from None
-    for frame in stack:  # innermost first
-        if frame.filename.startswith(_PACKAGE):
+    frame = inspect.currentframe()
+    while frame is not None:  # innermost first
+        file, line = frame.f_code.co_filename, frame.f_lineno or 0
+        frame = frame.f_back
+        if file.startswith(_PACKAGE):
             continue
-        if _IN_LIBRARY.match(frame.filename) is None:
-            return frame.filename, frame.lineno or 0
-        nearest = nearest if nearest[0] else (frame.filename, frame.lineno or 0)
+        if _IN_LIBRARY.match(file) is None:
+            return file, line
+        nearest = nearest if nearest[0] else (file, line)
     return nearest
 
 
