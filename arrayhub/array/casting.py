@@ -187,11 +187,15 @@ def need_a_type(value):
     return all(isinstance(leaf, (int, datetime.date, datetime.timedelta)) for leaf in _leaves(value))
 
 
-def _check_fields(value, own, call):
-    """Check the fields of records."""
+def _check_fields(value, own, call, seen=None):
+    """Check the fields of records. `seen` contains the visited lists, which may be shared or contain themselves."""
     if isinstance(value, list):
+        seen = {} if seen is None else seen
+        if id(value) in seen:
+            return
+        seen[id(value)] = value
         for item in value:
-            _check_fields(item, own, call)
+            _check_fields(item, own, call, seen)
     elif getattr(getattr(value, "dtype", None), "names", None):
         check_fit(np.asarray(value), own, call)
     else:  # a tuple has one value per field; any other value is assigned to all fields

@@ -15,7 +15,7 @@ LINES = {
     "arrayhub": 800,
     "arrayhub/_core": 4290,
     "arrayhub/adapters": 6355,
-    "arrayhub/array": 2400,
+    "arrayhub/array": 2405,
     "arrayhub/capi": 1500,
     "arrayhub/convert": 4670,
     "arrayhub/include": 1900,
