@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
-import inspect
 import linecache
 import os
 import re
 import sysconfig
+import traceback
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Literal, NamedTuple, Self, TextIO
@@ -145,15 +145,16 @@ class trace:
 def _line_of_program() -> tuple[str, int]:
     """Return the file and line of the innermost frame of the program, or else of a library other than arrayhub."""
     nearest = ("", 0)
-    frame = inspect.currentframe()
-    while frame is not None:  # innermost first
-        file, line = frame.f_code.co_filename, frame.f_lineno or 0
-        frame = frame.f_back
-        if file.startswith(_PACKAGE):
-            continue
-        if _IN_LIBRARY.match(file) is None:
-            return file, line
-        nearest = nearest if nearest[0] else (file, line)
+    try:
+        for frame, line in traceback.walk_stack(None):  # innermost first
+            file = frame.f_code.co_filename
+            if file.startswith(_PACKAGE):
+                continue
+            if _IN_LIBRARY.match(file) is None:
+                return file, line or 0
+            nearest = nearest if nearest[0] else (file, line or 0)
+    except AttributeError:  # without memory, the frames of callers are None
+        raise MemoryError from None
     return nearest
 
 
