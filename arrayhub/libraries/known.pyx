@@ -102,6 +102,8 @@ cdef class Library:
     def check_export(self, Descriptor array not None, bint copied):
         """Raise the error of the export of an array, or of its copy on a supported device, without converting it."""
         self.load()
+        if self.check_memory == NULL or self.check_elements == NULL:
+            raise TypeError(f"check_export: {self.name} does not have an exporter")
         if not copied:
             self.check_memory(array, False)
         elif self.require != NULL:
