@@ -4,7 +4,6 @@ Both paths are faster than cupy's protocols, and support bfloat16 and records. I
 `parse` receives cupy's arrays, so cupy is loaded already, and `emit` imports cupy.
 """
 
-
 cimport cython
 from libc.stdint cimport intptr_t
 

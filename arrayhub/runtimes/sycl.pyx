@@ -636,7 +636,7 @@ cpdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     try:
         return kind(max(nbytes, 1), **options)
     except memory.USMAllocationError as error:      # its text does not state the limit of the device
-        device = _LOOKUP["device"](options.get("queue"))
+        device = device_of_queue(options.get("queue"))
         limit = "" if device is None else (
             f"; accepted: at most {device.max_mem_alloc_size} bytes in one allocation of {device.name.strip()}"
             " (max_mem_alloc_size)"
@@ -659,7 +659,7 @@ _OPTIONAL = {
 
 cpdef bint has_type(str element, object queue) except -1:
     """Return whether the device of a queue, or the default device for None, supports an element type."""
-    device = _LOOKUP["device"](queue) if element in _OPTIONAL else None
+    device = device_of_queue(queue) if element in _OPTIONAL else None
     return device is None or getattr(device, f"has_aspect_{_OPTIONAL[element][0]}")
 
 
@@ -670,7 +670,7 @@ cpdef int check_element(Descriptor a, object queue, str call) except -1:
     if not has_type(element, queue):
         aspect, other = _OPTIONAL[element]
         raise TypeError(
-            f"{call}: dtype is {element}, which {_LOOKUP["device"](queue).name.strip()} does not support (it lacks the aspect"
+            f"{call}: dtype is {element}, which {device_of_queue(queue).name.strip()} does not support (it lacks the aspect"
             f" {aspect}); accepted: types that do not need this aspect. Pass dtype={other!r}, for example"
             f" arrayhub.asarray(x, dtype={other!r}, device=...)"
         )
@@ -683,17 +683,13 @@ def device_of_queue(queue):
     Return None if dpctl does not find a default device, or if `queue` is not a queue. The allocation then raises an error.
     """
     if queue is not None:
-        return getattr(queue, "sycl_device", None)
+        is_any_memory = available() and is_a(queue, _memory_type)      # its attribute crashes if the memory is empty
+        return None if is_any_memory else getattr(queue, "sycl_device", None)
     dpctl = sys.modules["dpctl"]
     try:
         return dpctl.select_default_device()
     except dpctl.SyclDeviceCreationError:
         return None
-
-
-# In a table, so that tests can replace the function, and other code does not call it with objects that are not queues.
-_LOOKUP = {"device": device_of_queue}
-del device_of_queue
 
 
 cdef object no_device_error(str what, object error):

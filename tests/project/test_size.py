@@ -22,7 +22,7 @@ LINES = {
     "arrayhub/inspection": 2735,
     "arrayhub/libraries": 4065,
     "arrayhub/nested": 7460,
-    "arrayhub/runtimes": 2275,
+    "arrayhub/runtimes": 2270,
     "arrayhub/sparse": 1500,
     "arrayhub/storage": 1000,
     "arrayhub/testing": 1100,
