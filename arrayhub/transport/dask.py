@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 from arrayhub._core.descriptor import BOUNDARY
@@ -87,13 +88,13 @@ def deserialize(header: dict[str, Any], frames: list[Any]) -> Any:
 
     Raise UnpicklingError if the frames are invalid, or have an unknown version.
     """
-    check_version("dask's header", header.get("form"), _FORM)
-    return restore_state("message of dask", _restore_frames, header, frames)
-
-
-def _restore_frames(header: dict[str, Any], frames: list[Any]) -> Any:
     from distributed.protocol.serialize import pickle_loads
 
+    return restore_state("message of dask", _restore_frames, pickle_loads, header, frames)
+
+
+def _restore_frames(pickle_loads: Callable[..., Any], header: dict[str, Any], frames: list[Any]) -> Any:
+    check_version("dask's header", header.get("form"), _FORM)
     views = [memoryview(frame).cast("B") for frame in frames[1:]]
     moved = [_move_to_boundary(*pair) for pair in zip(views[::2], views[1::2], strict=True)]
     return pickle_loads(header, [frames[0], *moved])
