@@ -729,6 +729,9 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
         a = a if to is _NUMPY else transfer.native_anywhere(a)      # the other libraries do not support non-native byte order
         # An array of elements that were copied here, such as the matrix of a table, is not copied again.
         if not (is_fresh and a.flags_ & COPIED and a.flags_ & WRITEABLE and to.reads_host and host_readable(a)):
+            made = to.copier(a) if to.copier != NULL else None
+            if made is not None:
+                return made
             a = transfer.copy_for(a, to.device_type, to.reads_host)
     return to.exporter(a, copied, allow_readonly)
 

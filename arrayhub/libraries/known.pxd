@@ -2,6 +2,7 @@ from arrayhub._core.descriptor cimport Descriptor
 
 ctypedef Descriptor (*Importer)(object obj, object stream)
 ctypedef object (*Exporter)(Descriptor a, bint copied, bint allow_readonly)
+ctypedef object (*Copier)(Descriptor a)
 ctypedef int (*CheckMemory)(Descriptor a, bint allow_readonly) except -1
 ctypedef int (*CheckElements)(Descriptor a) except -1
 ctypedef int (*Require)() except -1
@@ -45,11 +46,13 @@ cdef class Library:
     cdef CheckMemory check_memory
     cdef CheckElements check_elements
     cdef Require require                # checks that the library is installed, before memory is copied for it; may be NULL
+    cdef Copier copier                  # copies by the library itself, or returns None; may be NULL
 
     cdef int add(self) except -1
     cdef int load(self) except -1
     cdef int set_importer(self, int k, Importer importer, Importer plain=*) except -1
-    cdef int set_exporter(self, Exporter exporter, CheckMemory memory, CheckElements elements, Require require=*) except -1
+    cdef int set_exporter(
+        self, Exporter exporter, CheckMemory memory, CheckElements elements, Require require=*, Copier copier=*) except -1
 
 
 # Import functions by number. The type cache stores the number of each type's import function (0: unknown type).

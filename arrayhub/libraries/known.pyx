@@ -132,9 +132,12 @@ cdef class Library:
         importers[self.first_importer + k] = importer if _fast_paths or plain == NULL else plain
         return 0
 
-    cdef int set_exporter(self, Exporter exporter, CheckMemory memory, CheckElements elements, Require require=NULL) except -1:
-        """Set the export function, and the functions that raise its errors."""
+    cdef int set_exporter(
+            self, Exporter exporter, CheckMemory memory, CheckElements elements, Require require=NULL, Copier copier=NULL
+    ) except -1:
+        """Set the export function, the functions that raise its errors, and the one that copies by the library."""
         self.exporter, self.check_memory, self.check_elements, self.require = exporter, memory, elements, require
+        self.copier = copier
         return 0
 
 

@@ -5,6 +5,8 @@ Tensors are exported through the table, after checks that the table omits. docs/
 used here.
 """
 
+from time import perf_counter
+
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
@@ -50,6 +52,7 @@ from arrayhub.runtimes.cuda cimport (
 )
 from arrayhub.runtimes.host cimport for_host_library
 
+from arrayhub._core import tracing
 from arrayhub._core.descriptor import Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import Refusal, first_line, needed
@@ -247,6 +250,22 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
     return tensor
 
 
+cdef object copy_host(Descriptor a):
+    """Return a tensor that torch copies, with several threads, from compact host memory. Return None for other memory."""
+    if (a.device_.device_type != kDLCPU or not a.flags_ & C_CONTIGUOUS or dtypes.bits_of(a.dl_dtype_) == 128
+            or not surely_known(a)):
+        return None
+    since = perf_counter() if tracing.open_traces else None
+    view = emit(a, False, True)
+    try:
+        tensor = view.clone()
+    except RuntimeError as error:
+        raise allocation_error(size_of(a) * a.itemsize_, "cpu", error) from error
+    if since is not None:
+        tracing.report("copy", "torch", "cpu", "cpu", a.nbytes, since)
+    return tensor
+
+
 cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
     """Return `a`, or a view of its memory on a device that torch supports.
 
@@ -397,11 +416,16 @@ cdef Descriptor new_memory(Py_ssize_t nbytes, Descriptor model):
     device = f"cuda:{model.device_.device_id}" if model.device_.device_type == kDLCUDA else "cpu"
     try:
         tensor = _torch.empty(nbytes, dtype=_uint8, device=device)
-    except RuntimeError as error:      # torch.OutOfMemoryError, or for host memory RuntimeError itself
-        reason = first_line(error)
-        text = f"torch: cannot allocate {nbytes} bytes on {device_name(model)} ({reason})"
-        raise (MemoryError(text) if "memory" in reason.lower() else BufferError(text)) from error
+    except RuntimeError as error:
+        raise allocation_error(nbytes, device_name(model), error) from error
     return parse(tensor, None)
+
+
+cdef object allocation_error(Py_ssize_t nbytes, str device, object error):
+    """Return the error for an error of torch's allocator: torch.OutOfMemoryError, or for host memory RuntimeError itself."""
+    reason = first_line(error)
+    text = f"torch: cannot allocate {nbytes} bytes on {device} ({reason})"
+    return MemoryError(text) if "memory" in reason.lower() else BufferError(text)
 
 
 # --------------------------------------------------------------------------------------------------------------- errors
@@ -524,4 +548,4 @@ cdef bint is_in_state(object applies, object tensor) except -1:
 
 
 library("torch").set_importer(0, parse, parse_by_dlpack)
-library("torch").set_exporter(emit, check_memory, check_elements)
+library("torch").set_exporter(emit, check_memory, check_elements, NULL, copy_host)

@@ -825,6 +825,7 @@ def test_values_are_cast_to_dtype_as_in_numpy(given):
     assert a.is_copy and a.dtype == wanted.dtype and np.array_equal(np.asarray(a), wanted)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("scalar", [np.float64, np.float32, np.float16, np.longdouble, ml_dtypes.bfloat16, float])
 def test_scalars_out_of_the_range_of_dtype_raise(scalar):
     for values in (scalar(300), [scalar(300)]):

@@ -66,6 +66,7 @@ COPIED = {
     "to_host": (lambda x: ah.to_host(x, copy=True), 40),
     "astype": (lambda x: x.astype("f4"), 20),
     "assign": (lambda x: ah.full((3,), 2.0), 24),
+    "torch": (lambda x: ah.as_torch(x, copy=True), 40),
 }
 
 
