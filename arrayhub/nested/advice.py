@@ -198,19 +198,21 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     source = import_source(obj) if source is None else source
     array = source.array
     if (array is None or consumer in NESTING) and is_frame(obj) and not obj.columns.is_unique:
-        found = _advise(obj.set_axis(range(obj.shape[1]), axis=1), consumer, None)
-        call = _replace_x(found.call, "x.set_axis(range(x.shape[1]), axis=1)")
+        renamed = obj.set_axis(range(obj.shape[1]), axis=1)
+        call = _call_on("x.set_axis(range(x.shape[1]), axis=1)", renamed, consumer)
         return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), call)
     if array is None and consumer == "pandas" and is_matrix_of_objects(obj):  # `as_pandas` imports its columns
         return _advise({str(k): obj[:, k] for k in range(obj.shape[1])}, consumer, None)
     copied = attempt(_copy_columns, obj)[0] if array is None and _is_dict_of_columns(obj) else None
     if copied is not None:
-        call = _replace_x(_advise(copied, consumer, None).call, "arrayhub.asnested(x, copy=True)")
-        return Verdict(consumer, CANNOT, source.reason, call)
+        return Verdict(consumer, CANNOT, source.reason, _call_on("arrayhub.asnested(x, copy=True)", copied, consumer))
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
         return _of_sparse(obj, array, consumer)
+    if isinstance(array, USMArray) and not array.ndim and consumer in (*NESTING, "arrayhub.NestedArray"):
+        call = _call_on("arrayhub.asarray(x).reshape(-1)", array.reshape(-1), consumer)
+        return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
     if consumer in NESTING:
         source = _as_nested(obj, source) if isinstance(array, USMArray) else source
         is_list = source.copied and issubclass(type(obj), (list, tuple))
@@ -231,6 +233,17 @@ def call_of(consumer: str, x: str = "x", *arguments: str) -> str:
     if consumer in (*CONSUMERS, *NESTING, "scipy"):
         return f"arrayhub.as_{consumer}({', '.join(filter(None, (x, *arguments)))})"
     return f"arrayhub.convert({', '.join(filter(None, (x, repr(consumer), *arguments)))})"
+
+
+def _call_on(expression: str, other: Any, consumer: str) -> str:
+    """Return the call that exports the result of an expression of ``x`` to a library.
+
+    `other` is the result, or an array of its type. The call is "" if `other` is None.
+    """
+    call = "" if other is None else _advise(other, consumer, None).call
+    if call == call_of("jax"):  # the address of the result is unknown
+        call = call_of("jax", "x", "copy=True")
+    return _replace_x(call, expression)
 
 
 def _replace_x(call: str, expression: str) -> str:
@@ -396,33 +409,32 @@ def _is_returned_unchanged(obj: Any, consumer: str) -> bool:
 # ----------------------------------------------------------------------------------------- to libraries of dense arrays
 
 
-def _of_dense(obj: Any, array: Any, copied: str, consumer: str, x: str = "x") -> Verdict:
+def _of_dense(obj: Any, array: Any, copied: str, consumer: str) -> Verdict:
     """Return the verdict of a library of dense arrays on a dense array, which is a fresh copy if `copied` is given."""
-    values = issubclass(type(obj), VALUES) and x == "x"  # values are built without copy=True
+    values = issubclass(type(obj), VALUES)  # which are built without copy=True
     narrow = NARROWED.get(array.dtype.name) if values and consumer == "jax" and not has_x64() else None
     if narrow is not None:
         array = asarray(np.empty(array.shape, narrow))
         copied = f"{copied}; numbers that {narrow} cannot hold are refused"
     why = copied or _obstacle(array, consumer, False)
     if not why:
-        return Verdict(consumer, ZERO_COPY, "", call_of(consumer, x))
+        return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     obstacle = _obstacle_to_move(array)
     if obstacle:
         return Verdict(consumer, CANNOT, obstacle)
     obstacle = _obstacle(array, consumer)
     if not obstacle:
         way = "copy=True" if isinstance(obj, NestedArray) else _way_to_copy(array, consumer)
-        return Verdict(consumer, COPY, why, call_of(consumer, x, "" if values else way))
-    call = ""
-    if array.dtype.names is not None and array.ndim == 1:
-        records = x if issubclass(type(obj), np.ndarray) else f"arrayhub.as_numpy({x})"
-        made = attempt(asnested, np.empty(0, array.dtype))[0]
-        call = "" if made is None else _call_by_field(made, consumer, f"arrayhub.asnested({records})")
+        return Verdict(consumer, COPY, why, call_of(consumer, "x", "" if values else way))
+    made, call = None, ""
+    if array.dtype.kind in "SUTOV":
+        made = attempt(asnested, np.empty((0,) * array.ndim, array.dtype))[0]
+    if made is not None and array.dtype.names is not None and array.ndim == 1:
+        records = "x" if issubclass(type(obj), np.ndarray) else "arrayhub.as_numpy(x)"
+        call = _call_by_field(made, consumer, f"arrayhub.asnested({records})")
     missing = "missing='mask'" if array.dtype.kind in "mM" else ""  # integers would not show which times are NaT
-    call = call or _call_on_numbers(consumer, x, array, missing, _way_to_copy(array, consumer))
-    if not call and array.dtype.kind in "SUTOV" and not issubclass(type(obj), USMArray):
-        call = "" if find_obstacle(asnested, np.empty((0,) * array.ndim, array.dtype)) else f"arrayhub.asnested({x})"
-    return Verdict(consumer, CANNOT, obstacle, call)
+    call = call or _call_on_numbers(consumer, "x", array, missing, _way_to_copy(array, consumer))
+    return Verdict(consumer, CANNOT, obstacle, call or ("" if made is None else "arrayhub.asnested(x)"))
 
 
 def _way_to_copy(array: Any, consumer: str) -> str:
@@ -591,9 +603,9 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     return Verdict(consumer, CANNOT, why, call)
 
 
-def _call_without_library(obj: Any, x: str = "x") -> str:
+def _call_without_library(obj: Any) -> str:
     """Return the call for nested data that the library cannot represent in any form."""
-    return "x.to_list()" if issubclass(type(obj), NestedArray) else f"arrayhub.asnested({x})"
+    return "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
 
 
 def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verdict:
@@ -730,39 +742,34 @@ def _call_by_field(record: Any, consumer: str, x: str) -> str:
 # ---------------------------------------------------------------------------------------- to libraries of nested arrays
 
 
-def _of_nested_consumer(obj: Any, source: Source, consumer: str, x: str = "x") -> Verdict:
+def _of_nested_consumer(obj: Any, source: Source, consumer: str) -> Verdict:
     array = source.array
-    if isinstance(array, USMArray) and array.ndim == 0:
-        one, instead = _empty(array.dtype), f"arrayhub.asarray({x}).reshape(-1)"
-        call = "" if one is None or _obstacle(one, consumer) else call_of(consumer, instead, "copy=True")
-        return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
     obstacle = _obstacle(array, consumer, False, obj)
     if not obstacle:
         why = source.copied or get_rules(consumer).why_copied(array, obj)
-        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, x))
+        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer))
     why = _obstacle(array, consumer, True, obj) or _obstacle_to_move(array)
     if why:
-        return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer, x))
+        return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer))
     change = source.copied or obstacle
     if isinstance(array, USMArray) and is_days(array) and consumer in ("arrow", "polars"):
         change += "; OverflowError for days that date32 cannot hold"
-    return Verdict(consumer, COPY, change, call_of(consumer, x, _way_to_copy(array, consumer)))
+    return Verdict(consumer, COPY, change, call_of(consumer, "x", _way_to_copy(array, consumer)))
 
 
-def _call_instead(obj: Any, source: Source, consumer: str, x: str) -> str:
+def _call_instead(obj: Any, source: Source, consumer: str) -> str:
     """Return the call for an array that a library of nested arrays also rejects as a copy."""
     array = source.array
     numbers = array if isinstance(array, USMArray) else _column_of(array).array
     if numbers is not None and _obstacle(_empty(numbers.dtype), consumer):  # else the library rejects the dimensions
-        call = _call_on_numbers(consumer, x, numbers, way="")
-        if call or issubclass(type(obj), USMArray):
+        call = _call_on_numbers(consumer, "x", numbers, way="")
+        if call:
             return call
     elif numbers is None and str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
-        return call_of(consumer, f"arrayhub.as_arrow({x}).cast('float64')", "copy=True")
-    if consumer != "arrow" and not _obstacle(array, "arrow", True, obj):
-        copied = source.copied or len(getattr(array, "chunks", "1")) > 1
-        return call_of("arrow", x, "copy=True" if copied else "")
-    return _call_without_library(obj, x)
+        return call_of(consumer, "arrayhub.as_arrow(x).cast('float64')", "copy=True")
+    if consumer != "arrow":  # Arrow has the most types
+        return _of_nested_consumer(obj, source, "arrow").call
+    return _call_without_library(obj)
 
 
 # --------------------------------------------------------------------------------------------------- other objects
@@ -810,25 +817,9 @@ def _call_on_dense(x: SparseArray, consumer: str, own: str) -> str:
     """Return the call that exports a dense copy of a sparse array, or "" if the copy would exceed `_MAX_DENSE`."""
     if math.prod(x.shape) * x.dtype.itemsize > _MAX_DENSE:
         return ""
-    dense = f"{own}.to_dense()"
     if consumer in RULES and consumer not in _ROWS:  # a library that has only sparse arrays
-        return dense
-    return _call_on(dense, _empty(x.dtype, len(x.shape)), consumer)
-
-
-def _call_on(x: str, array: Any, consumer: str) -> str:
-    """Return the call that exports the result of an expression, a fresh array like `array`, or "" if it is None."""
-    if array is None:
-        return ""
-    if consumer in NESTING:
-        found = _of_nested_consumer(None, Source(array), consumer, x)
-    elif consumer in _ROWS:
-        found = _of_dense(None, array, "", consumer, x)
-    else:
-        return call_of(consumer, x)
-    if consumer == "jax" and found.verdict == ZERO_COPY:  # the address of the result is unknown
-        return call_of(consumer, x, "copy=True")
-    return found.call
+        return f"{own}.to_dense()"
+    return _call_on(f"{own}.to_dense()", _empty(x.dtype, len(x.shape)), consumer)
 
 
 def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
@@ -836,9 +827,6 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
     array, copied, way = source.array, source.copied, ""
     if consumer in ("arrayhub.SparseArray", *RULES):
         return Verdict(consumer, CANNOT, "it is not a sparse array")
-    if consumer == "arrayhub.NestedArray" and isinstance(array, USMArray) and array.ndim == 0:
-        call = call_of(consumer, "arrayhub.asarray(x).reshape(-1)")
-        return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
     if consumer != "arrayhub.NestedArray":
         column = _column_of(array) if isinstance(array, NestedArray) else None
         dense = Verdict("numpy", ZERO_COPY, copied) if column is None else _of_node(obj, source, "numpy")
@@ -868,37 +856,42 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
 
 def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     """Return the verdict on an object that neither `asarray` nor `asnested` imports."""
-    why, root = _reason(source.refusal), root_of(type(obj))
-    refused = form_of(source.refusal) if source.refusal is not None else None
+    if root_of(type(obj)) == "onedal" and source.kind == "sparse" and consumer in RULES:
+        way = "dtype='float32'" if consumer == "jax" else "copy=True"
+        return Verdict(consumer, COPY, _reason(source.refusal), call_of(consumer, "x", way))
+    call = _call_on_pandas(obj, consumer) if is_pandas(obj) else _call_on_rejected(obj, consumer, source)
+    return Verdict(consumer, CANNOT, _reason(source.refusal), call)
+
+
+def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
+    """Return the call that exports the result of the call that the table of libraries, or the refusal, names."""
+    refused: Any = form_of(source.refusal) if source.refusal is not None else None
     call = refused.call if isinstance(refused, Refusal) else ""
     own = "" if objects_of(obj) is not None else wrappers.expression(obj)
     if _is_dict_of_columns(obj):  # whose refusal names a call for one of the columns
         is_record = own == "arrayhub.asnested([x])" and not find_obstacle(asnested, [_first_values(obj)])
-        own = call = own if is_record else ""
-    call = "" if call == "arrayhub.asnested(x)" and not own else call  # `asnested` failed, too
+        return own if is_record else ""
+    if call == "arrayhub.asnested(x)" and not own:  # `asnested` failed, too
+        return ""
     if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
-        own = call = "x.todense()"
-    instead = own or call
-    is_sparse = consumer in RULES and consumer not in _ROWS
-    if root == "onedal" and source.kind == "sparse" and call:
-        if consumer in RULES:
-            way = "dtype='float32'" if consumer == "jax" else "copy=True"
-            return Verdict(consumer, COPY, why, call_of(consumer, "x", way))
-        call = _call_on(f"{call}.to_dense()", _empty(obj.dtype, 2), consumer)
-    elif is_pandas(obj):
-        call = _call_on_pandas(obj, consumer)
-    elif "collect()" in instead:
-        call = call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
-    elif instead == "arrayhub.asarray(x, copy=None)":  # an object without memory, such as an image of bits
-        call = "" if is_sparse else _call_on_copied(obj, consumer)
-    elif instead.startswith("arrayhub.") and not (instead.startswith("arrayhub.asnested(") and consumer in NESTING):
-        call = instead
-    elif not call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
-        like = attempt(_array_like, obj)[0]
-        way = "copy=True" if consumer in _ROWS and consumer not in ("numpy", *NESTING) else ""
-        found = _call_on(instead, like, consumer) if like is not None else call_of(consumer, instead, way)
-        call = "" if is_sparse or not instead or (like is None and root == "torch") else found
-    return Verdict(consumer, CANNOT, why, call)
+        own = "x.todense()"
+    instead, needs_sparse = own or call, consumer in RULES and consumer not in _ROWS
+    if source.kind == "sparse" and root_of(type(obj)) == "onedal":
+        return _call_on(f"{call}.to_dense()", _empty(obj.dtype, 2), consumer)
+    if "collect()" in instead:
+        return call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
+    if instead == "arrayhub.asarray(x, copy=None)":  # an object without memory, such as an image of bits
+        row = _ROWS.get(consumer)
+        way = "copy=None" if row is None or row.reads_host else f"device='{row.device_type}:0'"
+        return "" if needs_sparse else call_of(consumer, "x", way)
+    if instead.startswith("arrayhub.") and not (instead.startswith("arrayhub.asnested(") and consumer in NESTING):
+        return instead
+    if call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
+        return call
+    like = attempt(_array_like, obj)[0]
+    if like is not None or not instead or needs_sparse or root_of(type(obj)) == "torch":
+        return _call_on(instead, like, consumer) if instead else ""
+    return call_of(consumer, instead, "copy=True" if consumer in _ROWS and consumer not in ("numpy", *NESTING) else "")
 
 
 def _call_on_pandas(obj: Any, consumer: str) -> str:
@@ -913,21 +906,11 @@ def _call_on_pandas(obj: Any, consumer: str) -> str:
         return ""
     if consumer in RULES and consumer not in _ROWS:
         matrix = coo_of_columns(obj)
-        return matrix and call_of(consumer, matrix, *(() if consumer == "scipy" else ("copy=True",)))
+        return matrix and call_of(consumer, matrix, "" if consumer == "scipy" else "copy=True")
     if is_table and consumer in NESTING:
         return call_of(consumer, "x.sparse.to_dense()")
     like = _empty(attempt(np.result_type, *subtypes)[0], 1 + is_table)  # None without a common type
     return _call_on("x.to_numpy(copy=True)" if is_table else "x.to_numpy()", like, consumer)
-
-
-def _call_on_copied(obj: Any, consumer: str) -> str:
-    """Return the call that exports an object that `asarray` only imports as a copy."""
-    like = attempt(_array_like, obj)[0]
-    way = _ROWS[consumer].device_type if consumer in _ROWS and not _ROWS[consumer].reads_host else ""
-    way = f"device='{way}:0'" if way else "copy=None"
-    if like is None or consumer not in (*_ROWS, *NESTING):
-        return call_of(consumer, "x", way)
-    return _call_on_numbers(consumer, "x", like, way=way)
 
 
 def _array_like(obj: Any) -> Any:

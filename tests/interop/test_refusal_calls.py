@@ -489,6 +489,10 @@ REFUSED = {
         lambda: pytest.importorskip("pyarrow").SparseCSRMatrix.from_dense_numpy(np.eye(2, dtype="f4")),
         {"numpy": "arrayhub.as_numpy(x.to_tensor())", "jax": "arrayhub.as_jax(x.to_tensor(), copy=True)", "scipy": ""},
     ),
+    "sparse matrix of pyarrow, float64": (
+        lambda: pytest.importorskip("pyarrow").SparseCSRMatrix.from_dense_numpy(np.eye(2)),
+        {"jax": "arrayhub.as_jax(x.to_tensor(), dtype='float32')"},
+    ),
     "sparse matrix with too many columns": (
         lambda: pytest.importorskip("scipy.sparse").coo_array(([1.0], ([0], [2**40])), shape=(2, 2**41)),
         {**dict.fromkeys(("jax", "numpy", "arrow"), ""), "torch": "arrayhub.as_torch(x, copy=True)"},
@@ -631,16 +635,6 @@ def test_refused_columns_of_a_dict_have_a_call_that_works_or_none(name):
         assert refusal is None or bool(refusal.call) == works, (to, refusal)
 
 
-def test_float64_for_jax_is_cast():
-    jax, pa = map(pytest.importorskip, ("jax", "pyarrow"))
-    if jax.config.jax_enable_x64:
-        pytest.skip("jax has 64 bits")
-    x = pa.SparseCSRMatrix.from_dense_numpy(np.eye(2))
-    call = "arrayhub.as_jax(x.to_tensor(), dtype='float32')"
-    assert refusal_of(ah.as_jax, x).call == ah.explain(x, "jax").call == call
-    assert called(call, x).shape == (2, 2)
-
-
 def test_adapt_proposes_copies_of_a_field_of_packed_records():
     pytest.importorskip("torch")
     with pytest.raises(BufferError, match="copy=None"):
@@ -697,3 +691,19 @@ def test_objects_that_no_copy_converts_to_a_class_raise_type_error():
             with pytest.raises((TypeError, ValueError)):
                 ah.convert(x, cls, copy=copy)
     assert ah.convert(pa.chunked_array([], pa.int64()), pa.Array).type == pa.int64()
+
+
+@pytest.mark.parametrize("to", ["arrow", "polars", "pandas", "awkward"])
+@pytest.mark.parametrize("dtype", ["U3", "S2", "M8[us]", "M8[10s]", "f4", ">i4"])
+def test_calls_for_arrays_without_dimensions_work(dtype, to):
+    pytest.importorskip("pyarrow" if to == "arrow" else to)
+    for make in (lambda: np.zeros((), dtype), lambda: ah.asarray(np.zeros((), dtype))):
+        assert faults_of(make, [to]) == []
+        assert ah.explain(make(), to).call
+
+
+def test_no_call_converts_a_dense_object_to_a_sparse_array():
+    torch, pa = map(pytest.importorskip, ("torch", "pyarrow"))
+    for x in (torch.ones(2, requires_grad=True), pa.SparseCSRMatrix.from_dense_numpy(np.eye(2)), _sparse_column(0)):
+        refusal = refusal_of(functools.partial(ah.convert, to=ah.SparseArray), x)
+        assert refusal.call == ah.explain(x, ah.SparseArray).call == ""
