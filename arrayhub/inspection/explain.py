@@ -187,7 +187,7 @@ def _shortest_call(source: Any, stream: str, verdicts: tuple[Verdict, ...]) -> s
         return next((verdict.call for verdict in verdicts if verdict.call), "")
     if isinstance(source.array, USMArray):
         return "arrayhub.asarray(x)"
-    return "arrayhub.assparse(x)" if source.is_sparse else "arrayhub.asnested(x)"
+    return "arrayhub.assparse(x)" if source.kind == "sparse" else "arrayhub.asnested(x)"
 
 
 def _how_imported(obj: Any, array: USMArray, name: str) -> tuple[str | None, str]:

@@ -84,10 +84,6 @@ class Source(NamedTuple):
     kind: str = ""  # "values", "stream", "sparse" or ""
 
     @property
-    def is_sparse(self) -> bool:
-        return isinstance(self.array, SparseArray)
-
-    @property
     def reason(self) -> str:
         return printable(str(self.refusal)) if isinstance(self.refusal, Refusal) else _reason(self.refusal)
 
@@ -128,7 +124,7 @@ class Source(NamedTuple):
     @property
     def consumers(self) -> tuple[str, ...]:
         """The libraries that `explain` lists."""
-        if isinstance(self.array, SparseArray) or self.kind == "sparse":
+        if self.kind == "sparse":
             return tuple(RULES)
         if isinstance(self.array, USMArray):
             return CONSUMERS if self.copied else (*CONSUMERS, *plugins.emitting())
@@ -286,7 +282,7 @@ def import_source(obj: Any) -> Source:
 def _import_source(obj: Any) -> Source:
     cls = type(obj)
     if issubclass(cls, (NestedArray, SparseArray)):
-        return Source(obj, own=True)
+        return Source(obj, own=True, kind="sparse" if issubclass(cls, SparseArray) else "")
     if issubclass(cls, USMArray):
         return Source(obj)
     if is_capsule(obj):
@@ -870,13 +866,13 @@ def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
     own = "" if objects_of(obj) is not None else wrappers.expression(obj)
     if _is_dict_of_columns(obj):  # whose refusal names a call for one of the columns
         is_record = own == "arrayhub.asnested([x])" and not find_obstacle(asnested, [_first_values(obj)])
-        return own if is_record else ""
+        own = call = own if is_record else ""
     if call == "arrayhub.asnested(x)" and not own:  # `asnested` failed, too
         return ""
     if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
         own = "x.todense()"
-    instead, needs_sparse = own or call, consumer in RULES and consumer not in _ROWS
-    if source.kind == "sparse" and root_of(type(obj)) == "onedal":
+    instead, needs_sparse = own or call, consumer in (*RULES, "arrayhub.SparseArray") and consumer not in _ROWS
+    if source.kind == "sparse" and call and root_of(type(obj)) == "onedal":
         return _call_on(f"{call}.to_dense()", _empty(obj.dtype, 2), consumer)
     if "collect()" in instead:
         return call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
@@ -914,7 +910,12 @@ def _call_on_pandas(obj: Any, consumer: str) -> str:
 
 
 def _array_like(obj: Any) -> Any:
-    """Return an array without elements, with the element type and dimensions of an object that `asarray` rejects."""
+    """Return an array or a pandas object without elements, of the type that the table's call on `obj` returns."""
+    if hasattr(obj, "divisions"):  # of dask.dataframe, which computes objects of pandas
+        pandas: Any = sys.modules["pandas"]
+        if obj.ndim == 1:
+            return pandas.Series(dtype=obj.dtype)
+        return pandas.DataFrame(columns=obj.columns).astype(obj.dtypes).copy()  # columns of one type in one block
     dtypes = getattr(obj, "dtypes", None)  # of an xarray.Dataset
     if isinstance(dtypes, Mapping):
         dtype = np.result_type(*dtypes.values())
@@ -922,6 +923,4 @@ def _array_like(obj: Any) -> Any:
         dtype = obj.type if root_of(type(obj)) == "pyarrow" else obj.dtype
     if root_of(type(obj)) == "polars":  # the call casts a type that only polars defines to float
         return asarray(np.broadcast_to(0.0, (0,)))  # read-only, as the memory of polars
-    if hasattr(obj, "divisions"):  # of dask.dataframe, which computes columns of pandas
-        return asarray(np.broadcast_to(np.zeros((), dtype), (0,)))
     return _empty(dtype, getattr(obj, "ndim", 1))

@@ -129,8 +129,8 @@ def _bits(mask: Any) -> Any:
     return None if mask is None else bitmap_of(mask)
 
 
-def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy numbers to a flat node. Missing elements are stored as zero."""
+def _numbers(values: Any, present: Any, mask: Any, level: int, meaning: str | None = None) -> NestedArray:
+    """Copy numbers to a flat node, with the logical type `meaning` of Arrow. Missing elements are stored as zero."""
     numbers = present if isinstance(present, np.ndarray) else common(present, "asnested")
     if numbers.dtype == object or numbers.ndim != 1:
         large = level == 0 and numbers.ndim == 1 and _are_all(set(map(type, present)), int) and mask is None
@@ -140,7 +140,7 @@ def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
         full = np.zeros(len(values), numbers.dtype)
         full[mask] = numbers
         numbers = full
-    return make("flat", len(values), content=asarray(numbers, copy=True), validity=_bits(mask))
+    return make("flat", len(values), content=asarray(numbers, copy=True), validity=_bits(mask), meaning=meaning)
 
 
 def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
@@ -177,7 +177,7 @@ def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
         return _numbers(values, ticks(present, "M8", "asnested"), mask, level)
     times = ticks([_in_utc(value) for value in present], "M8", "asnested")
     unit = np.datetime_data(times.dtype)[0][0]  # Arrow's unit letter
-    return _meaning(f"ts{unit}:{zone}", _numbers(values, times.astype(np.int64), mask, level))
+    return _numbers(values, times.astype(np.int64), mask, level, f"ts{unit}:{zone}")
 
 
 def _in_utc(value: Any) -> Any:
@@ -226,12 +226,7 @@ def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """Copy date objects as Arrow's date32. Reject datetime objects, which are dates too, but would lose their time."""
     if any(isinstance(value, datetime.datetime) for value in present):
         raise _several_kinds(present)
-    return _meaning("tdD", _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level))
-
-
-def _meaning(meaning: str, numbers: NestedArray) -> NestedArray:
-    """Return a node with the same numbers and the logical type `meaning`, an Arrow format string."""
-    return make("flat", len(numbers), content=numbers.content, validity=numbers.validity, meaning=meaning)
+    return _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level, "tdD")
 
 
 def offsets_of(lengths: Any, dtype: Any = np.int32) -> Any:

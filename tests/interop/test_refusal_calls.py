@@ -469,8 +469,8 @@ def _meter():
     return pytest.importorskip("astropy.units").m
 
 
-def _dask_frame():
-    frame = pytest.importorskip("pandas").DataFrame({"a": [1, 2]})
+def _dask_frame(**columns):
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1, 2], **columns})
     return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=1)
 
 
@@ -541,10 +541,12 @@ REFUSED = {
         lambda: pytest.importorskip("narwhals").from_native(pytest.importorskip("polars").LazyFrame({"a": [1.0]})),
         {"polars": "arrayhub.as_polars(x.collect())", "arrow": "arrayhub.as_arrow(x.collect())"},
     ),
+    "record": (lambda: {"a": 1}, {"arrow": "arrayhub.as_arrow(arrayhub.asnested([x]))"}),
     "frame of dask": (
         lambda: _dask_frame(),
-        {"pandas": "arrayhub.as_pandas(x.compute())", "torch": "arrayhub.as_torch(x.compute(), copy=True)"},
+        {"pandas": "arrayhub.as_pandas(x.compute())", "jax": "arrayhub.as_jax(x.compute(), dtype='int32')"},
     ),
+    "frame of dask with text": (lambda: _dask_frame(b=["x", "y"]), {"torch": "arrayhub.asnested(x.compute())"}),
     "image of bits for dpnp": (
         lambda: pytest.importorskip("PIL.Image").new("1", (3, 2)),
         {"dpnp": "arrayhub.as_dpnp(x, device='oneapi:0')"},
@@ -703,7 +705,7 @@ def test_calls_for_arrays_without_dimensions_work(dtype, to):
 
 
 def test_no_call_converts_a_dense_object_to_a_sparse_array():
-    torch, pa = map(pytest.importorskip, ("torch", "pyarrow"))
-    for x in (torch.ones(2, requires_grad=True), pa.SparseCSRMatrix.from_dense_numpy(np.eye(2)), _sparse_column(0)):
+    torch, image = map(pytest.importorskip, ("torch", "PIL.Image"))
+    for x in (torch.ones(2, requires_grad=True), image.new("1", (3, 2)), _sparse_column(0), _dask_frame()):
         refusal = refusal_of(functools.partial(ah.convert, to=ah.SparseArray), x)
         assert refusal.call == ah.explain(x, ah.SparseArray).call == ""

@@ -21,7 +21,7 @@ LINES = {
     "arrayhub/include": 1900,
     "arrayhub/inspection": 2735,
     "arrayhub/libraries": 4065,
-    "arrayhub/nested": 7440,
+    "arrayhub/nested": 7430,
     "arrayhub/runtimes": 2270,
     "arrayhub/sparse": 1500,
     "arrayhub/storage": 1000,

@@ -124,9 +124,6 @@ def check_for_polars(array: Any, copied: bool) -> None:
         Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
         unions, intervals and some decimals.
     """
-    if not isinstance(array, NestedArray):
-        _check_dense(array, copied)
-        return
     for node in walk(array):
         if not isinstance(node, NestedArray):
             _check_dense(node, copied)
