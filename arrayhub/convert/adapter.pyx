@@ -9,6 +9,7 @@ cimport numpy as cnp
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.convert.target cimport ArrayType, Target, array_of, array_type, target_like
+from arrayhub.libraries.known cimport Library
 from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub._core.descriptor import CPU
@@ -30,19 +31,6 @@ cdef tuple _REFUSALS = (OverflowError, TypeError, ValueError, BufferError)
 
 # Types of arguments that are neither arrays nor containers of arrays.
 cdef frozenset _PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None)))
-
-# Libraries whose copies are made read-only.
-cdef tuple _WITH_READONLY = ("numpy", "numba", OWN, "xarray")
-
-# Libraries without functions that change an array, and libraries whose functions may change labels and columns.
-cdef tuple _IMMUTABLE = ("arrow", "jax")
-cdef tuple _WITH_LABELS = ("pandas", "polars", "awkward", "xarray")
-
-# Libraries whose functions align arrays by their labels.
-cdef tuple _ALIGNING = ("pandas", "xarray")
-
-# Libraries with sparse arrays in the same kind of memory. For NumPy and numba, the sparse arrays are SciPy's.
-cdef tuple _WITH_SPARSE = ("numpy", "numba", "torch", "jax", "cupy", OWN)
 
 cdef ArrayType _BUILT = ArrayType("numpy", host=True)      # arrays of lists
 cdef Target _NUMPY = Target("numpy", None, CPU)
@@ -103,7 +91,7 @@ cdef class Adapter:
     cdef bint is_own(self, value, ArrayType found, bint writes) except -1:
         """Return whether the function receives an array unchanged."""
         cdef Target target = self.target
-        if found.owner != target.library and not (found.sparse == "scipy" and target.library in ("numpy", "numba")):
+        if found.owner != target.library and (found.sparse is None or found.sparse != target.row.sparse_by):
             return False
         if not writes and (self.copy is True or self.missing is not None):
             return False
@@ -135,7 +123,7 @@ cdef class Adapter:
             return ""
         if self.helps_copy(error, value, self.target.library):
             return _ALLOW_COPIES
-        if self.missing is None and self.target.library not in NESTING and lacks_values(value):
+        if self.missing is None and not self.target.row.nests and lacks_values(value):
             return ". Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values"
         return ""
 
@@ -231,7 +219,7 @@ cdef class Call:
             return 0
         if top > 1:
             labelled = [(argument.key, argument.value, argument.type.owner == own) for argument in self.arrays[:top]]
-            check_labels(adapter.name, labelled, own not in NESTING)
+            check_labels(adapter.name, labelled, not adapter.target.row.nests)
         self.target = self.find_target(adapter.target.device is None)
         return 0
 
@@ -243,7 +231,7 @@ cdef class Call:
         cdef Adapter adapter = self.adapter
         cdef Argument argument
         cdef str own = adapter.target.library
-        if own not in _ALIGNING or not self.has_foreign or len(received) < 2:
+        if not adapter.target.row.labels or not self.has_foreign or len(received) < 2:
             return 0
         labelled = []
         for argument, value in zip(self.arrays, received):
@@ -292,7 +280,7 @@ cdef class Call:
                     argument.array = array_of(value)
                 made = target.convert(value, target.library, adapter.copy, None, False, adapter.missing,
                                       target.device is not None, _MOVE, argument.array)
-                if adapter.copy is not True and target.library in _WITH_READONLY and argument.type.sparse is None:
+                if adapter.copy is not True and argument.type.sparse is None:
                     protect_copy(made, given, argument.array)
         except _REFUSALS as error:
             hint = adapter.hint_for(error, value, argument.type, argument.writes)
@@ -395,23 +383,25 @@ cdef class Call:
         copy may have other elements, unless it is read-only.
         """
         cdef Adapter adapter = self.adapter
-        cdef str library = adapter.target.library
-        if library in _IMMUTABLE:
+        cdef Library row = adapter.target.row
+        cdef bint has_names = row.nests or row.labels      # of columns or axes, which the function may have changed
+        if row.immutable:
             return True
         array, source = array_of(made), array_of(given)
-        if array is not None and is_view(array, source) and library not in _WITH_LABELS:
+        if array is not None and is_view(array, source) and not has_names:
             return array.shape == source.shape and array.strides == source.strides and array.dtype == source.dtype
-        parts = describe_sparse(made) if array is None and library not in _WITH_LABELS else []
+        parts = describe_sparse(made) if array is None and not has_names else []
         if parts:
             return parts == describe_sparse(given)
         flags = getattr(made if array is None else array, "flags", None)      # None of a tensor, for example
-        if library not in _WITH_LABELS and (flags is None or flags.writeable):
+        if not has_names and (flags is None or flags.writeable):
             return False
         try:
-            again = adapter.target.convert(given, library, None, None, False, None, adapter.target.device is not None)
+            again = adapter.target.convert(
+                given, adapter.target.library, None, None, False, None, adapter.target.device is not None)
         except _REFUSALS:
             return False
-        return are_equal(made, again) if library in _WITH_LABELS else made.shape == again.shape and made.dtype == again.dtype
+        return are_equal(made, again) if has_names else made.shape == again.shape and made.dtype == again.dtype
 
     cdef object convert_results(self, result):
         """Convert the items of a container."""
@@ -431,18 +421,17 @@ cdef class Call:
         - If the library lacks sparse arrays, a sparse result becomes a SciPy array.
         """
         copy, labels, model = self.adapter.copy, self.adapter.labels, target.model
-        if found.sparse is not None and target.library not in _WITH_SPARSE:
+        if found.sparse is not None and target.row.sparse_by is None:
             target = _NUMPY
-        has_labels = target.nests or target.model_type is not None and target.model_type.has_maker
-        if found.sparse is not None or not has_labels:
+        if found.sparse is not None or not (target.row.nests or target.row.labels):
             return target.convert(result, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
-        if target.nests and getattr(result, "ndim", None) == 0:
+        if target.row.nests and getattr(result, "ndim", None) == 0:
             return as_numpy(result)[()]
-        if target.library in ("arrow", "polars", "awkward") and found.library == "pandas":
+        if target.row.nests and not target.row.labels and found.library == "pandas":
             result = with_index_columns(result)
         is_record = getattr(getattr(result, "dtype", None), "names", None) is not None      # of NumPy
         names = get_names(result) if is_record or not found.dense else None
-        if target.library in ("pandas", "xarray"):
+        if target.row.labels:
             same = labels and shape_of(result) == shape_of(model)
             named = target.library == "pandas" and (
                 isinstance(names, list)
@@ -502,9 +491,9 @@ cdef int protect_copy(made, given, Descriptor array) except -1:
     """Make a copy of an argument read-only, so that no write to it is lost. `array` is the imported argument, or None."""
     if array is not None and type(made) is numpy.ndarray and cnp.PyArray_DATA(<cnp.ndarray> made) == array.data_:
         return 0
-    memory = made.data if hasattr(made, "dims") and hasattr(made, "data") and not hasattr(made, "flags") else made
+    memory = made.data if label_kind(type(made)) in ("coords", "dims") else made
     flags = getattr(memory, "flags", None)
-    if made is given or flags is None or not flags.writeable:
+    if made is given or not getattr(flags, "writeable", False):      # torch, for example, lacks read-only arrays
         return 0
     source = array_of(given)
     if source is None or (source.size and source.ptr != asarray(memory).ptr):

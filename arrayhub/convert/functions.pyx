@@ -17,7 +17,7 @@ from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, ValueRefusal, first_line, form_of, name_argument
 from arrayhub._core.hooks import hooks
-from arrayhub.libraries.known import LIBRARIES
+from arrayhub.libraries.known import NESTING, TARGETS
 from arrayhub.transfer.host_copies import order_on_stream
 
 include "dispatch.pxi"
@@ -639,24 +639,24 @@ cdef Library _DPNP = library("dpnp")
 cdef Library _NUMBA = library("numba")
 
 
-def array_or_nested(obj, copy=False, /):
-    """Import `obj` with `asarray`, or with `asnested` if `obj` is not dense.
+def array_or_nested(obj, /):
+    """Import `obj` without a copy, as a USMArray or, if it is not dense, as a NestedArray.
 
     Raises
     ------
     TypeError, ValueError, BufferError
-        The error of `asarray`, if both functions reject `obj`.
+        The error of `asarray`, if `asarray` and `asnested` reject `obj`.
     """
     if isinstance(obj, Tree):
         return obj
     try:
-        return import_array(obj, None) if copy is False else asarray(obj, copy=copy)
+        return import_array(obj, None)
     except (OverflowError, ValueError):      # about the values, which `asnested` rejects, too
         raise
     except (BufferError, TypeError) as error:
         refusal = error
     try:
-        return hooks.nested.asnested(obj, copy=copy)
+        return hooks.nested.asnested(obj)
     except (BufferError, TypeError, ValueError):
         raise refusal from None
 
@@ -1148,8 +1148,8 @@ for _k, _function in enumerate(_ENTRIES):
         refer_from_everywhere(_function)
 
 
-# The libraries that `convert` supports by name.
-EXPORTERS = {row.name: row for row in LIBRARIES if row.call is not None}
+# The libraries with a compiled exporter.
+EXPORTERS = {name: row for name, row in TARGETS.items() if row.call is not None}
 
 CONSUMERS = tuple(EXPORTERS)
 
@@ -1212,21 +1212,23 @@ def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_r
 
     The function of a registered library may copy the metadata of `model`, or of an `obj` that is an array of the library.
     """
+    if name in EXPORTERS:
+        return give_as(obj, EXPORTERS[name], copy, dtype, device, missing, allow_readonly)
+    export = hooks.containers.get_exporter(name)
+    if name in NESTING:
+        return export(obj, copy=copy, dtype=dtype, device=device, missing=missing)      # completes its refusals, as `give_as`
     try:
-        return convert_named(obj, name, copy, dtype, device, missing, allow_readonly, model)
+        if export is not None:
+            return export(obj, copy=copy, dtype=dtype, device=device, missing=missing)
+        return convert_registered(obj, name, copy, dtype, device, missing, allow_readonly, model)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
     raise hooks.advice.complete_refusal(refusal, obj, name)
 
 
-cdef object convert_named(
+cdef object convert_registered(
         object obj, str name, object copy, object dtype, object device, object missing, bint allow_readonly, object model):
-    exporter = EXPORTERS.get(name)
-    if exporter is not None:
-        return give_as(obj, exporter, copy, dtype, device, missing, allow_readonly)
-    exporter = hooks.containers.get_exporter(name)
-    if exporter is not None:
-        return exporter(obj, copy=copy, dtype=dtype, device=device, missing=missing)
+    """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``."""
     from arrayhub.convert import names
     from arrayhub.libraries import plugins
 
@@ -1236,31 +1238,27 @@ cdef object convert_named(
     if missing is not None:
         obj, is_own = without_missing(obj, missing, dtype), False
     changed = change(obj, None, dtype, device)
-    if is_own and changed is obj and check_copy(copy, "convert") is not True:
+    copy = check_copy(copy, "convert")
+    if is_own and changed is obj and copy is not True:
         return obj
     if changed is not obj or missing is not None and copy is False:
         copy = None
-    return give_by_name(changed, name, take, emit, copy, allow_readonly, model is not None)
-
-
-cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly, bint narrows):
-    """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``. Check the result.
-
-    `narrows` permits elements of another type that represents their values, for a model.
-    """
-    cdef Descriptor a = import_allowed(obj, copy, "convert")
-    if copy is not None:
-        return give_by_function(a, take, emit, to, check_copy(copy, "convert"), allow_readonly, narrows)
-    try:
-        return give_by_function(a, take, emit, to, False, allow_readonly, narrows)
-    except BufferError:
-        if emit is None and not host_readable(a):      # copy=None does not leave the device
-            raise
-    return give_by_function(a, take, emit, to, True, allow_readonly, narrows)
+    cdef Descriptor a = import_allowed(changed, copy, "convert")
+    if copy is None:
+        try:
+            return give_by_function(a, take, emit, name, False, allow_readonly, model is not None)
+        except BufferError:
+            if emit is None and not host_readable(a):      # copy=None does not leave the device
+                raise
+    return give_by_function(a, take, emit, name, copy is not False, allow_readonly, model is not None)
 
 
 cdef object give_by_function(
         Descriptor a, object take, object emit, str to, bint copied, bint allow_readonly, bint narrows):
+    """Return the result of a library's `emit` or ``from_dlpack``, after checking it.
+
+    `narrows` permits elements of another type that represents their values, for a model.
+    """
     cdef bint unsaid = allow_readonly and not a.flags_ & WRITEABLE
     if copied:
         a = transfer.native(a, copy=True) if emit is None else transfer.copy(a)

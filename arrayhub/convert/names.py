@@ -12,7 +12,7 @@ from arrayhub._core.errors import root_of, show
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.type_cache import types_generation
 from arrayhub.libraries import plugins
-from arrayhub.libraries.known import ROWS, row_of_type
+from arrayhub.libraries.known import ROWS, TARGETS, row_of_type
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.libraries.wrappers import sparse_module
 
@@ -28,8 +28,8 @@ ELSEWHERE = {name.lower(): row.instead for row in ROWS.values() if row.instead f
 
 
 # The functions that export to libraries without a compiled exporter, by the library's name in `convert`.
-EXPORT_BY = {row.like: row.export_by for row in ROWS.values() if row.export_by is not None}
-EXPORT_BY |= {OWN: "convert.functions:asarray", NESTED: "nested.asnested:asnested", SPARSE: "sparse.export:export_own"}
+EXPORT_BY = {name: row.export_by for name, row in TARGETS.items() if row.export_by is not None}
+EXPORT_BY |= {NESTED: "nested.asnested:asnested", SPARSE: "sparse.export:export_own"}
 
 
 @lru_cache(maxsize=64)

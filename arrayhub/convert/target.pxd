@@ -23,8 +23,8 @@ cdef class Target:
     cdef readonly object device    # Device of the memory; None leaves the memory where it is
     cdef readonly object model     # the array whose labels, element type, kind of memory and metadata are used, or None
     cdef readonly ArrayType model_type
-    cdef bint nests, host_only     # whether arrays of the library can be nested, and are always in host memory
-    cdef Library exporter          # the compiled export to the library, or None
+    cdef readonly Library row      # row of the library, without properties if `convert` exports to it by ``from_dlpack``
+    cdef bint host_only            # whether arrays of the library are always in host memory
     cdef str needed                # device type of the arrays of a library without arrays in host memory, or None
 
     cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1

@@ -19,6 +19,7 @@ from arrayhub.adapters cimport type_cache
 from arrayhub.adapters.arrow cimport is_stream
 from arrayhub.adapters.type_cache cimport REMEMBERED_ARRAY_TYPES, types_generation
 from arrayhub.convert.functions cimport give_as, import_allowed
+from arrayhub.libraries.known cimport Library
 from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub import transfer
@@ -33,23 +34,16 @@ from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arr
 from arrayhub.convert import functions
 from arrayhub.convert.functions import asarray, convert_to_library, narrow_for_jax, protocols_of_type
 from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_index, with_labels
-from arrayhub.convert.names import EXPORT_BY, OWN, SPARSE, library_name, sparse_library
+from arrayhub.convert.names import EXPORT_BY, OWN, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
-from arrayhub.libraries.known import NESTING, row_of_type
+from arrayhub.libraries.known import NESTING, TARGETS, row_of_type
 from arrayhub.libraries.numpy import VALUES, ndarray
 
-cdef dict EXPORTERS = functions.EXPORTERS
+cdef Library _WITHOUT_ROW = Library("")
 
-# Libraries whose arrays are in host memory only.
-cdef frozenset _HOST_ONLY = frozenset(("numpy", "polars", "pandas", "awkward"))
-
-# Libraries whose exports convert some of the libraries' own arrays: ndarrays of Python objects become numbers, and tensors
-# of arrow and an Index of pandas become columns.
-cdef frozenset _CONVERTS_OWN = frozenset(("numpy", "arrow", "pandas"))
-
-# Libraries that have only sparse arrays, with the library of dense arrays in the same kind of memory.
-cdef dict _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
+# For a library of sparse arrays, the first library of dense arrays in the same kind of memory.
+cdef dict _DENSE_LIBRARY = {row.sparse_by: name for name, row in reversed(TARGETS.items()) if row.sparse_by is not None}
 
 cdef str _ALLOW_COPY = "copy=None, which copies"
 cdef object _CAPSULE = type(datetime.datetime_CAPI)
@@ -64,7 +58,7 @@ cdef class ArrayType:
         self.library, self.owner, self.sparse = library, owner, sparse
         self.wraps, self.refused, self.host = wraps, refused, host
         self.has_maker = has_maker
-        self.dense = not wraps and (owner in EXPORTERS or owner == OWN)
+        self.dense = not wraps and (owner in functions.EXPORTERS or owner == OWN)
 
     cdef tuple fields(self):
         return (self.library, self.owner, self.sparse, self.wraps, self.refused, self.host, self.has_maker)
@@ -82,10 +76,9 @@ cdef class Target:
 
     cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1:
         self.library, self.cls, self.device, self.model, self.model_type = library, cls, device, model, model_type
-        self.exporter = EXPORTERS.get(library)
-        self.nests = self.exporter is None and library in NESTING
-        self.host_only = library in _HOST_ONLY
-        self.needed = None if self.exporter is None or self.exporter.reads_host else self.exporter.device_type
+        self.row = TARGETS.get(library, _WITHOUT_ROW)
+        self.host_only = self.row.device_type == "cpu"
+        self.needed = None if self.row.reads_host else self.row.device_type
         return 0
 
     cpdef object convert(self, obj, str call, copy=None, dtype=None, bint labels=False, missing=None, bint move=False,
@@ -124,7 +117,7 @@ cdef class Target:
             elif labels and copy is not True and dtype is None and missing is None and _takes_index(given, self.model):
                 return with_index(given, self.model)
             elif is_own and missing is None and dtype is None and (
-                self.library not in _CONVERTS_OWN if cls is None else issubclass(type(obj), cls)
+                not (self.host_only or self.row.nests) if cls is None else issubclass(type(obj), cls)
             ):
                 made = obj
             else:
@@ -140,7 +133,7 @@ cdef class Target:
             raise
         if self.library == "pandas" and self.model is not None:
             made = with_arrow_type(made, self.model)
-        elif self.exporter is None and self.model is not None and self.library not in EXPORT_BY:
+        elif self.row.call is None and self.model is not None and self.library not in EXPORT_BY:
             made = _with_device_of(made, self.model, call, copy)
         return with_labels(made, self.model, obj) if labels and self.model is not None else made
 
@@ -148,10 +141,10 @@ cdef class Target:
         """Return the result of `convert` for a library, or for a class. `array` is the imported `given`, or None."""
         if cls is not None:
             return functions.convert(given, cls, copy=copy, dtype=dtype, device=device, missing=missing)
-        if self.exporter is None:
+        if self.row.call is None:
             return convert_to_library(given, self.library, copy, dtype, device, missing, False, model)
         array = array if dtype is None and device is None and missing is None else None
-        return give_as(given, self.exporter, copy, dtype, device, missing, False, array)
+        return give_as(given, self.row, copy, dtype, device, missing, False, array)
 
     def _convert_sparse(self, obj, str call, copy, dtype, bint move):
         cdef bint checked = isinstance(dtype, str) and dtype == "model"
@@ -262,22 +255,15 @@ def _narrow(obj, str call, copy, missing):
     return narrow if mask is None else numpy.ma.MaskedArray(ndarray(narrow), mask)
 
 
-# The device type of the arrays of each library. Of these libraries, only cupy and dpnp do not have arrays in host memory.
-cdef dict _DEVICE_TYPES = {
-    **dict.fromkeys(_HOST_ONLY, "cpu"), "arrow": "cuda", "xarray": "cuda",
-    **{name: row.device_type for name, row in EXPORTERS.items()},
-}
-
-
 cdef int _check_place(Target target, obj, str call, str advice) except -1:
     """Raise PlaceError for an array whose memory a library cannot read, because ``copy=None`` does not move arrays."""
-    if is_value(obj) or target.library not in _DEVICE_TYPES:
+    if is_value(obj) or target.row.device_type is None:
         return 0
     array = array_of(obj)
     if array is None:
         return 0
     needed = target.needed or "cpu"
-    fits = array.device.type.startswith(_DEVICE_TYPES[target.library]) or needed == "cpu" and is_host_readable(array)
+    fits = array.device.type.startswith(target.row.device_type) or needed == "cpu" and is_host_readable(array)
     if not fits:
         text = f"{call}: the memory is on {array.device}; accepted: memory on {needed}."
         raise PlaceError(f"{text} Pass {advice.format(needed)}")
@@ -412,7 +398,7 @@ cdef ArrayType type_row(type cls):
 cdef ArrayType _determine(type cls):
     sparse = sparse_library(cls)
     if sparse is not None:
-        return ArrayType(_DENSE_LIBRARY.get(sparse, sparse), sparse, sparse)
+        return ArrayType(_DENSE_LIBRARY.get(sparse, "numpy"), sparse, sparse)
     if issubclass(cls, _NO_ARRAYS):
         return None
     if cls is _CAPSULE:
@@ -431,7 +417,8 @@ cdef ArrayType _determine(type cls):
     is_container = make is not None or library in (*NESTING, *plugins.emitting())
     owner = None if library is None else _owner(cls, library, refused or (wraps and not is_container))
     refused = refused or not (speaks or wraps)
-    return ArrayType(library or "numpy", owner, None, wraps and not is_container, refused, library in _HOST_ONLY, has_maker)
+    host = library in TARGETS and TARGETS[library].device_type == "cpu"
+    return ArrayType(library or "numpy", owner, None, wraps and not is_container, refused, host, has_maker)
 
 
 def _speaks(cls, may_import):

@@ -27,13 +27,16 @@ cdef class Library:
     cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)
     cdef readonly bint handled          # whether arrayhub has code for the library, not only types and advice
     cdef readonly str like              # library to which `like` exports if the model is of this library; by default this one
-    cdef readonly str call              # arrayhub's function that exports to the library, such as "as_torch", or None
-    cdef readonly str device_type       # device type of its arrays
+    cdef readonly str call              # function of a library with a compiled exporter, such as "as_torch", or None
+    cdef readonly str device_type       # device type of its arrays; None if `convert` does not know it
     cdef readonly bint reads_host       # whether its arrays may also be in host memory
     cdef readonly tuple spellings
     cdef readonly str instead
     cdef readonly str export_by         # function of an upper layer that exports to the library, or None
     cdef readonly bint nests            # whether its arrays can be nested
+    cdef readonly bint labels           # whether its functions align arrays by labels
+    cdef readonly bint immutable        # whether none of its functions changes an array
+    cdef readonly str sparse_by         # library of the sparse arrays in the same kind of memory, or None
     cdef readonly object emit           # a plug-in's function that creates arrays of the library, or None
     cdef readonly bint takes_model      # whether `emit` has a parameter for the model
     cdef tuple recognizers              # kind and arguments of a predicate on types, for each importer

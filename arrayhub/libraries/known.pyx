@@ -61,20 +61,21 @@ cdef class Library:
     """
 
     def __init__(self, name, *, install=None, sample=None, roots=(), traits=(), device=None, dtype=None, like=None,
-                 by_driver=(), environment=(), module=None, importers=(), exports=None, own=MAX_IMPORTERS, spellings=(),
-                 instead=None, export_by=None, nests=False, emit=None, takes_model=False, **types):
+                 by_driver=(), environment=(), module=None, importers=(), memory=(None, False), own=MAX_IMPORTERS,
+                 spellings=(), instead=None, export_by=None, nests=False, labels=False, immutable=False, sparse_by=None,
+                 emit=None, takes_model=False, **types):
         self.name, self.install, self.sample, self.module = name, install, sample, module
         self.roots, self.like = roots or (name,), like or name
         self.by_driver, self.environment = dict(by_driver), dict(environment)
-        self.export_by, self.nests = export_by, nests
+        self.device_type, self.reads_host = memory
+        self.call = f"as_{name}" if self.device_type is not None and export_by is None else None
+        self.export_by, self.nests, self.labels, self.immutable = export_by, nests, labels, immutable
+        self.sparse_by = sparse_by
         self.spellings, self.instead, self.emit, self.takes_model = spellings, instead, emit, takes_model
-        self.recognizers, self.own = importers, 0 if exports is None else min(len(importers), own)
+        self.recognizers, self.own = importers, 0 if self.call is None else min(len(importers), own)
         for trait in traits:
             self.traits |= <unsigned int> Trait[trait]
         self.handled = bool(install or importers or traits or device)
-        if exports is not None:
-            self.device_type, self.reads_host = exports
-            self.call = f"as_{name}"
         for root in self.roots:
             if device is not None:
                 READERS[root] = device
@@ -523,8 +524,11 @@ LIBRARIES = tuple([row for row in ROWS.values() if row.handled])
 for _row in LIBRARIES:
     (<Library> _row).add()
 
+# The libraries that `convert` exports to, by the name that it uses.
+TARGETS = {row.like: row for row in ROWS.values() if row.device_type is not None or row.export_by is not None}
+
 # Names of the libraries whose arrays can be nested, in `convert`.
-NESTING = tuple([row.like for row in LIBRARIES if row.nests])
+NESTING = tuple([name for name, row in TARGETS.items() if row.nests])
 
 library("numpy").set_importer(0, numpy.copy_scalar)
 library("numpy").set_importer(1, numpy.parse, numpy.parse_by_dict)

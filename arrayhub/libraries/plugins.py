@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from arrayhub._core.errors import InterfaceError, Refusal, first_line, name_of_type, root_of, show
 from arrayhub.adapters.type_cache import forget_types
 from arrayhub.libraries import wrappers
-from arrayhub.libraries.known import LIBRARIES, NESTING, Library
+from arrayhub.libraries.known import LIBRARIES, TARGETS, Library
 from arrayhub.libraries.wrappers import BUILT_IN_TYPES, Entry, entries_of, name_source
 
 GROUP = "arrayhub.libraries"  # of entry points
@@ -23,7 +23,7 @@ GROUP = "arrayhub.libraries"  # of entry points
 BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 
 # The names of the libraries that `convert` supports without a registration, and the top-level modules of their arrays.
-BUILT_IN_EXPORTS = (*(row.name for row in LIBRARIES if row.call is not None), *NESTING, "xarray")
+BUILT_IN_EXPORTS = tuple(name for name, row in TARGETS.items() if row.device_type is not None)
 _EXPORTED_ROOTS = {root for row in LIBRARIES if row.like in BUILT_IN_EXPORTS for root in (row.name, *row.roots)}
 
 # A registration replaces `wrappers.TYPES` and `REGISTERED` as a whole, because other threads may be reading them.

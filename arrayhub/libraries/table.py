@@ -208,11 +208,14 @@ def _dpnp_array(module: Any) -> Any:
 # - importers: types that compiled code imports, in the order in which `module` (a module of this folder) or `known`
 #   sets the functions. "exactly" and "derived" have a module and names of its types, and "derived" includes subclasses.
 #   "own" compares names, for types in private modules, and includes subclasses that the library defines.
-# - exports: the device type of the arrays that the library's exporter makes, and whether they may also be in host
-#   memory. The exporter returns the arrays of the first `own` importers unchanged.
-# - export_by, nests: the function that exports to a library without a compiled exporter, and whether its arrays can be
-#   nested.
+# - memory: the device type of the dense arrays that `convert` makes for the library, and whether they may also be in
+#   host memory.
+# - export_by: the function that exports to a library without a compiled exporter.
+# - own: the number of importers whose arrays a compiled exporter returns unchanged, by default all.
+# - nests, labels, immutable: whether the library's arrays can be nested, whether its functions align arrays by labels,
+#   and whether none of its functions changes an array.
 # - sparse: the module of sparse/ that imports the objects of a type.
+# - sparse_by: the library of the sparse arrays in the same kind of memory.
 # - traits: deviations from the specifications, see adapters/type_cache.
 # - device, dtype: functions that read the library's device objects and element types.
 # - like: the library that `like` and `convert` export to for this library. By default, this is the library itself.
@@ -229,7 +232,8 @@ TABLE: dict[str, dict[str, Any]] = {
         install="pip install 'numpy>=2.0'",
         sample=lambda numpy: numpy.arange(3.0),
         importers=(("derived", "numpy", "generic"), ("derived", "numpy", "ndarray")),
-        exports=("cpu", True),
+        memory=("cpu", True),
+        sparse_by="scipy",
         own=0,  # an ndarray is returned unchanged if it does not contain Python objects
     ),
     "python": dict(
@@ -268,7 +272,8 @@ TABLE: dict[str, dict[str, Any]] = {
         dtype=dtypes.by_name,
         module="torch",
         importers=(("derived", "torch", "Tensor"),),
-        exports=("cuda", True),
+        memory=("cuda", True),
+        sparse_by="torch",
         refused={
             "PackedSequence": ("x.data", "x.batch_sizes contains the ends of its steps"),
             "TypedStorage": "torch.empty(0, dtype=x.dtype).set_(x)",
@@ -288,7 +293,9 @@ TABLE: dict[str, dict[str, Any]] = {
         device=devices.read_jax,
         module="jax",
         importers=(("own", "ArrayImpl"),),
-        exports=("cuda", True),
+        memory=("cuda", True),
+        immutable=True,
+        sparse_by="jax",
         sparse={"JAXSparse": "jax"},
         types={"Shard": "data"},
         refused={"JAXSparse": "arrayhub.assparse(x)"},
@@ -308,7 +315,8 @@ TABLE: dict[str, dict[str, Any]] = {
         device=devices.read_cupy,
         module="cupy",
         importers=(("exactly", "cupy", "ndarray"),),
-        exports=("cuda", False),
+        memory=("cuda", False),
+        sparse_by="cupy",
         sparse={"spmatrix": "cupy"},
         refused={"spmatrix": _call_on_sparse},
     ),
@@ -328,7 +336,7 @@ TABLE: dict[str, dict[str, Any]] = {
         sample=_dpnp_array,
         module="dpctl",
         importers=(("exactly", "dpnp", "ndarray"), ("exactly", "dpnp.tensor", "usm_ndarray")),
-        exports=("oneapi", False),
+        memory=("oneapi", False),
         own=1,
     ),
     "numba": dict(
@@ -337,11 +345,14 @@ TABLE: dict[str, dict[str, Any]] = {
         roots=("numba", "numba_cuda"),
         dtype=dtypes.read_numba,
         traits=("SILENT_ON_DEFAULT",),
-        exports=("cuda", True),
+        memory=("cuda", True),
+        sparse_by="scipy",
     ),
     "pyarrow": dict(
+        memory=("cuda", True),
         export_by="nested.export.arrow:as_arrow",
         nests=True,
+        immutable=True,
         spellings=("pa", "pyarrow"),
         install="pip install pyarrow",
         sample=lambda pyarrow: pyarrow.array([0.0, 1.0]),
@@ -357,6 +368,7 @@ TABLE: dict[str, dict[str, Any]] = {
     ),
     "nanoarrow": dict(importers=(("own", "CBuffer", "CBufferView"),)),
     "polars": dict(
+        memory=("cpu", True),
         export_by="nested.export.polars:as_polars",
         nests=True,
         spellings=("pl",),
@@ -369,8 +381,10 @@ TABLE: dict[str, dict[str, Any]] = {
         advice={"Series": "x.cast(float)"},
     ),
     "pandas": dict(
+        memory=("cpu", True),
         export_by="nested.export.pandas:as_pandas",
         nests=True,
+        labels=True,
         spellings=("pd",),
         install="pip install pandas",
         sample=lambda pandas: pandas.Series([0.0, 1.0]),
@@ -393,6 +407,7 @@ TABLE: dict[str, dict[str, Any]] = {
     # duckdb/duckdb#17084).
     "duckdb": dict(roots=("duckdb", "_duckdb", "ibis", "datafusion"), traits=("ARROW_IS_LAZY",)),
     "awkward": dict(
+        memory=("cpu", True),
         export_by="nested.export.awkward:as_awkward",
         nests=True,
         spellings=("ak",),
@@ -408,7 +423,9 @@ TABLE: dict[str, dict[str, Any]] = {
         advice=dict.fromkeys(["Array", "NumpyArray", "RegularArray"], _call_on_awkward),
     ),
     "xarray": dict(
+        memory=("cuda", True),
         export_by="libraries.xarray:as_xarray",
+        labels=True,
         spellings=("xr",),
         install="pip install xarray",
         sample=lambda xarray: xarray.DataArray([0.0, 1.0]),
@@ -468,7 +485,11 @@ TABLE: dict[str, dict[str, Any]] = {
     "cuda.core": dict(roots=("cuda",), device=devices.read_cuda_core),
     # The rows below only have types, advice and sparse arrays.
     "arrayhub": dict(
-        spellings=("USMArray",), sparse={"SparseArray": "arrayhub"}, advice={"SparseArray": "x.to_dense()"}
+        export_by="convert.functions:asarray",
+        spellings=("USMArray",),
+        sparse={"SparseArray": "arrayhub"},
+        sparse_by="arrayhub.SparseArray",
+        advice={"SparseArray": "x.to_dense()"},
     ),
     "astropy": dict(
         refused={

@@ -12,8 +12,9 @@ from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.errors import Refusal, name_of_type, show
 from arrayhub.convert.functions import as_cupy, as_numpy, as_torch, asarray, convert
-from arrayhub.convert.names import OWN, SPARSE, sparse_library
+from arrayhub.convert.names import SPARSE, sparse_library
 from arrayhub.libraries.jax import NARROWED, has_x64
+from arrayhub.libraries.known import TARGETS
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import ACCEPTED, INT32_MAX, PADDED, TRUSTED, find_used, is_canonical, to_format, validate
 from arrayhub.sparse.libraries import RULES, SparseLibrary, assparse, sparse_or_none
@@ -72,10 +73,6 @@ export_pydata_sparse = partial(_export_named, "convert", "pydata_sparse")
 export_own = partial(_export_named, "convert", SPARSE)
 
 
-# For a dense model of the first library, `like` returns a sparse array of the second library.
-_SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
-
-
 def device_of(model: Any) -> Device | None:
     """Return the device of a sparse array, even if it requires a gradient. Return None for other objects."""
     if sparse_library(model) in ("scipy", "pydata_sparse"):
@@ -111,7 +108,8 @@ def convert_like(
     The parameters `copy`, `dtype` and `device` are those of `arrayhub.like`. `cls` is the type of the model. If
     `checked` is true, values that `dtype` cannot represent raise an error.
     """
-    library = (None if cls is None else sparse_library(cls)) or _SPARSE_LIBRARY.get(library, library)
+    by_row = TARGETS[library].sparse_by if library in TARGETS else None  # for a model of a library of dense arrays
+    library = (None if cls is None else sparse_library(cls)) or by_row or library
     copy, target = check_copy(copy, call), where if device is None else device
     is_own = sparse_library(obj) == library and (cls is None or _is_matrix(cls) == _is_matrix(type(obj)))
     if is_own and dtype is None and (target is None or device_of(obj) == Device(target)):
