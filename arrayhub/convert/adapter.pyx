@@ -48,12 +48,16 @@ cdef class Argument:
     cdef object value
     cdef ArrayType type
     cdef bint writes            # whether the function writes to the array
+    cdef object place           # index or name of the argument; for an item of a container, its index or key
+    cdef object request         # the request in the annotation of the parameter, or None
+    cdef object met             # the array that meets the request
     cdef Descriptor array       # the imported array, or None
 
 
-cdef Argument new_argument(str key, value, ArrayType type, bint writes):
+cdef Argument new_argument(str key, value, ArrayType type, bint writes, place, request=None):
     cdef Argument argument = Argument.__new__(Argument)      # faster than a call of the type
     argument.key, argument.value, argument.type, argument.writes = key, value, type, writes
+    argument.place, argument.request = place, request
     return argument
 
 
@@ -148,35 +152,45 @@ cdef class Call:
 
     cdef list convert_arguments(self, tuple args, dict keywords):
         """Return the positional arguments with converted arrays. Convert the arrays in `keywords` in place."""
-        cdef Adapter adapter = self.adapter
-        cdef list given = list(args), places = [], containers = []
+        cdef list given = list(args), containers = []
+        cdef Argument argument
         cdef Py_ssize_t k
-        if adapter.requests:
-            self.convert_requested(given, keywords)
-            return given
         for k in range(len(args)):
-            if type(args[k]) not in _PLAIN:
-                self.classify(k, args[k], places, containers)
+            self.classify(k, args[k], containers)
         for key, value in keywords.items():
-            if type(value) not in _PLAIN:
-                self.classify(key, value, places, containers)
-        items = self.find_items(places, containers)
-        self.check(len(places))
-        received = [self.convert_argument(argument) for argument in self.arrays[:len(places)]]
-        self.check_received(received)
-        for place, value in zip(places, received):
-            set_argument(given, keywords, place, value)
+            self.classify(key, value, containers)
+        top = self.arrays
+        items = self.find_items(containers)
+        self.check(top)
+        received = [self.convert_argument(argument) for argument in top]
+        self.check_received(top, received)
+        check_lengths(self.adapter.name, top)
+        for argument, value in zip(top, received):
+            set_argument(given, keywords, argument.place, value)
         for place, container, inside in items:
             set_argument(given, keywords, place, self.convert_items(container, inside))
         return given
 
-    cdef int classify(self, place, value, list places, list containers) except -1:
-        """Add an argument to the arrays or to the containers. `place` is its index, or its name for a keyword argument."""
-        cdef ArrayType found = array_type(value)
-        if found is not None:
-            places.append(place)
+    cdef int classify(self, place, value, list containers) except -1:
+        """Add an argument to the arrays or to the containers. `place` is its index, or its name for a keyword argument.
+
+        If the function has requests, only the arguments with a request are arrays, except None.
+        """
+        cdef dict requests = self.adapter.requests
+        cdef ArrayType found
+        if requests:
             key = self.key_at(place)
-            self.arrays.append(new_argument(key, value, found, key == "out"))
+            request = requests.get(key)
+            if request is not None and value is not None:
+                writes = bool(getattr(request, "writable", False))
+                self.arrays.append(new_argument(key, value, array_type(value) or _BUILT, writes, place, request))
+            return 0
+        if type(value) in _PLAIN:
+            return 0
+        found = array_type(value)
+        if found is not None:
+            key = self.key_at(place)
+            self.arrays.append(new_argument(key, value, found, key == "out", place))
         elif issubclass(type(value), _CONTAINERS):
             containers.append((place, value))
         return 0
@@ -188,8 +202,8 @@ cdef class Call:
             return place
         return keys[place] if place < len(keys) else f"argument {place + 1}"
 
-    cdef list find_items(self, list places, list containers):
-        """Return (place, container, arrays) for the containers with arrays, whose arrays are added to `arrays`.
+    cdef list find_items(self, list containers):
+        """Return (place, container, arrays) for the containers with arrays, whose arrays are added to a new list `arrays`.
 
         If the arguments do not contain arrays, add lists of numbers to the arguments to convert.
         """
@@ -202,14 +216,13 @@ cdef class Call:
         for place, container in containers:
             key = self.key_at(place)
             if issubclass(type(container), list) and (key == "out" or not has_arrays) and are_numbers(container):
-                self.arrays.append(new_argument(key, container, _BUILT, key == "out"))
-                places.append(place)
+                self.arrays.append(new_argument(key, container, _BUILT, key == "out", place))
         for _, _, found in items:
-            self.arrays.extend(found.values())
+            self.arrays = self.arrays + found
         return items
 
-    cdef int check(self, Py_ssize_t top) except -1:
-        """Check the labels and the devices of several arguments. The first `top` arrays are arguments themselves."""
+    cdef int check(self, list top) except -1:
+        """Check the labels and the devices of several arguments. The arrays in `top` are arguments themselves."""
         cdef Adapter adapter = self.adapter
         cdef Argument argument
         cdef str own = adapter.target.library
@@ -217,13 +230,13 @@ cdef class Call:
             self.has_foreign = self.has_foreign or argument.type.owner != own or own == OWN
         if len(self.arrays) < 2 or not self.has_foreign:
             return 0
-        if top > 1:
-            labelled = [(argument.key, argument.value, argument.type.owner == own) for argument in self.arrays[:top]]
+        if len(top) > 1:
+            labelled = [(argument.key, argument.value, argument.type.owner == own) for argument in top]
             check_labels(adapter.name, labelled, not adapter.target.row.nests)
         self.target = self.find_target(adapter.target.device is None)
         return 0
 
-    cdef int check_received(self, list received) except -1:
+    cdef int check_received(self, list top, list received) except -1:
         """Check the labels that the function receives, where its library aligns arrays by their labels.
 
         Converted arrays without labels have the default ones. Tables are not compared: their rows have a key in a column.
@@ -234,11 +247,11 @@ cdef class Call:
         if not adapter.target.row.labels or not self.has_foreign or len(received) < 2:
             return 0
         labelled = []
-        for argument, value in zip(self.arrays, received):
+        for argument, value in zip(top, received):
             is_own = argument.type.owner == own
             if is_own or label_kind(type(argument.value)) not in TABLES:
                 labelled.append((argument.key, value, is_own))
-        check_labels(adapter.name, labelled, True, {argument.key: argument.value for argument in self.arrays})
+        check_labels(adapter.name, labelled, True, {argument.key: argument.value for argument in top})
         return 0
 
     cdef Target find_target(self, bint one_device):
@@ -257,7 +270,14 @@ cdef class Call:
         """Return an array as the function receives it."""
         cdef Adapter adapter = self.adapter
         value = argument.value
-        if adapter.is_own(value, argument.type, argument.writes):
+        cdef bint is_own = adapter.is_own(value, argument.type, argument.writes)
+        if argument.request is not None:
+            plain = value.detach() if is_own and getattr(value, "requires_grad", False) is True else value
+            argument.met = array = argument.request.asarray(plain, name=f"{adapter.name}: {argument.key}")
+            source = array_of(plain) if is_own else None
+            if source is None or source.ptr != array.ptr or source.dtype != array.dtype:
+                return self.convert_value(argument, array)
+        if is_own:
             self.pairs.append((value, value))
             return value
         is_subclass = issubclass(type(value), numpy.ndarray) and argument.type.owner == adapter.target.library
@@ -303,40 +323,13 @@ cdef class Call:
         check_writable(array, f"{name_of_type(type(given))}, to which {self.adapter.name} writes,")
         return made
 
-    cdef object convert_items(self, container, dict items):
-        """Return a container with converted arrays, or `container` itself. `items` contains its arrays by index or key."""
-        made = {index: self.convert_argument(argument) for index, argument in items.items()}
-        if all([made[index] is (<Argument> argument).value for index, argument in items.items()]):
-            return container
-        converted = replace_items(container, made)
-        self.pairs.append((converted, container))
-        return converted
-
-    cdef int convert_requested(self, list given, dict keywords) except -1:
-        """Convert the arguments whose annotation contains a request, except None."""
-        cdef Adapter adapter = self.adapter
+    cdef object convert_items(self, container, list items):
+        """Return a container with converted arrays, or `container` itself. `items` are its arrays."""
         cdef Argument argument
-        cdef list met = [], received = []
-        for place, value in [*enumerate(given), *keywords.items()]:
-            key = self.key_at(place)
-            request = adapter.requests.get(key)
-            if request is None or value is None:
-                continue
-            argument = new_argument(key, value, array_type(value) or _BUILT, bool(getattr(request, "writable", False)))
-            self.arrays.append(argument)
-            is_own = adapter.is_own(value, argument.type, argument.writes)
-            plain = value.detach() if is_own and getattr(value, "requires_grad", False) is True else value
-            array = request.asarray(plain, name=f"{adapter.name}: {key}")
-            met.append((key, request, array))
-            source = array_of(plain) if is_own else None
-            if source is None or source.ptr != array.ptr or source.dtype != array.dtype:
-                value = self.convert_value(argument, array)
-                set_argument(given, keywords, place, value)
-            received.append(value)
-        self.check(len(self.arrays))
-        self.check_received(received)
-        check_lengths(adapter.name, met)
-        return 0
+        converted = replace_items(container, {argument.place: self.convert_argument(argument) for argument in items})
+        if converted is not container:
+            self.pairs.append((converted, container))
+        return converted
 
     # -------------------------------------------------------------------------------------------------------- result
 
@@ -405,13 +398,7 @@ cdef class Call:
 
     cdef object convert_results(self, result):
         """Convert the items of a container."""
-        items = list(result.items()) if issubclass(type(result), dict) else list(enumerate(result))
-        changed = {}
-        for index, item in items:
-            made = self.convert_result(item)
-            if made is not item:
-                changed[index] = made
-        return replace_items(result, changed) if changed else result
+        return replace_items(result, {index: self.convert_result(item) for index, item in items_of(result)})
 
     cdef object convert_array(self, result, Target target, ArrayType found, bint moves):
         """Convert an array to the library of a target.
@@ -482,9 +469,8 @@ cdef bint has_items_of(made, container) except -1:
     """Return whether two lists, tuples or dicts of the same type consist of the same objects."""
     if type(made) is not type(container) or len(made) != len(container):
         return False
-    if issubclass(type(made), dict):
-        return list(made) == list(container) and all([made[key] is container[key] for key in made])
-    return all([item is other for item, other in zip(made, container)])
+    pairs = zip(items_of(made), items_of(container))
+    return all([index == other_index and item is other for (index, item), (other_index, other) in pairs])
 
 
 cdef int protect_copy(made, given, Descriptor array) except -1:
@@ -515,14 +501,19 @@ cdef bint lacks_values(obj) except -1:
 # ---------------------------------------------------------------------------------------------------------- containers
 
 
-cdef dict find_arrays(str key, container):
-    """Return the arrays in a list, tuple or dict, by index or key. `key` is the name of the argument."""
-    cdef dict found = {}
+cdef list items_of(container):
+    """Return the items of a list, tuple or dict, with their indices or keys."""
+    return list(container.items()) if issubclass(type(container), dict) else list(enumerate(container))
+
+
+cdef list find_arrays(str key, container):
+    """Return the arrays in a list, tuple or dict. `key` is the name of the argument."""
+    cdef list found = []
     cdef ArrayType kind
-    for index, item in container.items() if issubclass(type(container), dict) else enumerate(container):
+    for index, item in items_of(container):
         kind = None if type(item) in _PLAIN else array_type(item)
         if kind is not None:
-            found[index] = new_argument(f"{key}[{index!r}]", item, kind, key == "out")
+            found.append(new_argument(f"{key}[{index!r}]", item, kind, key == "out", index))
     return found
 
 
@@ -541,7 +532,12 @@ cdef tuple _NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_, typ
 
 
 cdef object replace_items(container, dict made):
-    """Return a copy of a container with the items in `made`, or a dict if a mapping cannot be copied or changed."""
+    """Return a copy of a container with the items in `made`, or `container` itself if it has these items.
+
+    If a list or mapping cannot be copied or changed, the copy is a list or a dict.
+    """
+    if all([made[index] is item for index, item in items_of(container) if index in made]):
+        return container
     cls = type(container)
     if issubclass(cls, tuple):
         parts = [made.get(index, item) for index, item in enumerate(container)]
@@ -560,14 +556,16 @@ cdef object replace_items(container, dict made):
 # ------------------------------------------------------------------------------------------------------------ requests
 
 
-cdef int check_lengths(str name, list arrays) except -1:
-    """Raise ValueError if a letter denotes different lengths in two arrays."""
+cdef int check_lengths(str name, list arguments) except -1:
+    """Raise ValueError if a letter denotes different lengths in two arrays that meet a request."""
     cdef dict lengths = {}
-    for key, request, array in arrays if len(arrays) > 1 else ():
-        if not hasattr(request, "lengths"):
+    cdef Argument argument
+    for argument in arguments if len(arguments) > 1 else ():
+        if argument.request is None or not hasattr(argument.request, "lengths"):
             continue
-        for letter, length in request.lengths(array).items():
-            other, first = lengths.setdefault(letter, (length, key))
+        for letter, length in argument.request.lengths(argument.met).items():
+            other, first = lengths.setdefault(letter, (length, argument.key))
             if other != length:
-                raise ValueError(f"{name}: {letter} is {other} in {first}, and {length} in {key}; accepted: equal lengths")
+                raise ValueError(
+                    f"{name}: {letter} is {other} in {first}, and {length} in {argument.key}; accepted: equal lengths")
     return 0
