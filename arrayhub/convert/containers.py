@@ -99,10 +99,6 @@ def maker_of(cls: type) -> Make | None:
     return next((_MAKERS[key] for key in keys if key in _MAKERS), None)
 
 
-def _export(library: str, obj: Any, options: Options) -> Any:
-    return get_exporter(library)(obj, **options)
-
-
 def _is_matrix(obj: Any) -> bool:
     """Return whether an object is a two-dimensional array without names of columns."""
     return len(getattr(obj, "shape", ())) == 2 and not hasattr(obj, "columns") and not hasattr(obj, "schema")
@@ -155,12 +151,12 @@ def with_index_columns(obj: Any) -> Any:
 
 
 def _make_frame(obj: Any, options: Options) -> Any:
-    made = _export("pandas", obj, options)
+    made = convert(obj, "pandas", **options)
     return made if is_frame(made) else made.to_frame()
 
 
 def _make_index(obj: Any, options: Options) -> Any:
-    made = _export("pandas", obj, options)
+    made = convert(obj, "pandas", **options)
     if is_frame(made):
         return made
     try:
@@ -175,7 +171,7 @@ def with_arrow_type(made: Any, model: Any) -> Any:
     arrow = pandas.ArrowDtype
     if not isinstance(getattr(model, "dtype", None), arrow) or made.ndim != 1 or isinstance(made.dtype, arrow):
         return made
-    column = pandas.arrays.ArrowExtensionArray(get_exporter("arrow")(made))
+    column = pandas.arrays.ArrowExtensionArray(convert(made, "arrow"))
     return pandas.Series(column, index=made.index, name=made.name)
 
 
@@ -235,16 +231,16 @@ def _columns_of(library: str, obj: Any, options: Options, name: str) -> list[Any
     copy = options["copy"]
     if is_matrix_of_objects(obj):
         options = {**options, "copy": None if copy is False else copy}  # as `as_pandas` does
-        return [get_exporter(library)(obj[:, k], **options) for k in range(obj.shape[1])]
+        return [convert(obj[:, k], library, **options) for k in range(obj.shape[1])]
     array = hooks.functions.asarray(obj, **{**options, "copy": None if copy is True else copy})
     if copy is False and not array[:, :1].flags["C"]:
         with _refusals_of(obj, library):
-            get_exporter(library)(array[:0, 0], copy=True)  # raises the error for elements that no copy makes suitable
+            convert(array[:0, 0], library, copy=True)  # raises the error for elements that no copy makes suitable
         reason = f"the columns of the array, whose shape is {array.shape}, are not contiguous"
         accepted = "contiguous columns, as in Fortran order"
         raise Refusal(name.partition(".")[0], reason, accepted, _call_with_copy(name))
     with _refusals_of(obj, library):
-        return [get_exporter(library)(array[:, k], copy=copy) for k in range(array.shape[1])]
+        return [convert(array[:, k], library, copy=copy) for k in range(array.shape[1])]
 
 
 def _has_strided_columns(obj: Any, options: Options) -> bool:
@@ -263,7 +259,7 @@ def _make_polars_frame(obj: Any, options: Options, name: str = "DataFrame") -> A
         frame = sys.modules["polars"].DataFrame
         columns = [column.to_struct() if isinstance(column, frame) else column for column in columns]  # records
         return frame([column.alias(f"column_{k}") for k, column in enumerate(columns)])
-    made = _export("polars", obj, options)
+    made = convert(obj, "polars", **options)
     return made.to_frame() if isinstance(made, sys.modules["polars"].Series) else made
 
 
@@ -272,7 +268,7 @@ def _make_lazy_frame(obj: Any, options: Options) -> Any:
 
 
 def _make_chunked(obj: Any, options: Options) -> Any:
-    made = _export("arrow", obj, options)
+    made = convert(obj, "arrow", **options)
     pyarrow = sys.modules["pyarrow"]
     return made if isinstance(made, pyarrow.ChunkedArray) else pyarrow.chunked_array([made], type=made.type)
 
@@ -300,7 +296,7 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
     with _refusals_of(obj, "arrow"):
         column = hooks.nested.asnested(obj, **{**options, "copy": None if options["copy"] is True else options["copy"]})
         joins = name == "RecordBatch" and options["copy"] is None and len(column.chunks) > 1
-        made = get_exporter("arrow")(column, copy=True if joins else options["copy"])
+        made = convert(column, "arrow", copy=True if joins else options["copy"])
     chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]
     if not pyarrow.types.is_struct(made.type):
         chunks = [pyarrow.StructArray.from_arrays([chunk], names=["0"]) for chunk in chunks]
@@ -333,7 +329,7 @@ def _make_data_array(obj: Any, options: Options) -> Any:
 
 
 def _make_variable(obj: Any, options: Options) -> Any:
-    return _make_data_array(obj, options).variable
+    return convert(obj, "xarray", **options).variable
 
 
 # --------------------------------------------------------------------------------------------------------------- dpctl
