@@ -16,7 +16,7 @@ from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.math cimport fabs, isinf
 
 from arrayhub._core cimport layout
-from arrayhub._core.descriptor cimport COPIED, Descriptor, get_dtype, host_readable, size_of
+from arrayhub._core.descriptor cimport Descriptor, get_dtype, host_readable, size_of
 from arrayhub._core.cpython.atomics cimport item_of
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub._core.runtime cimport device_name
@@ -185,11 +185,11 @@ cdef int importer_number(type cls) except -1:
         return importer_of_type(cls)
     from arrayhub.libraries import wrappers
 
-    if wrappers.sparse_module(cls) is not None:
-        return SPARSE
     row = wrappers.known(cls)
+    if row.sparse is not None:
+        return SPARSE
     cdef int importer = importer_of_type(cls)
-    if row is None or row.asked or importer != 0 and row.root in library_of_type(cls, importer).roots:
+    if row.asked or importer != 0 and row.root in library_of_type(cls, importer).roots:
         return importer
     return WRAPPER      # also for a subclass of a type with an importer, such as a Quantity, which is an ndarray
 
@@ -368,7 +368,7 @@ cdef Descriptor by_other_means(object obj, list refusals):
         "asarray",
         f"{show(obj)} is of type {type(obj).__name__}, which does not support an array protocol{wrappers.hint(obj)}",
         "arrays, buffers, columns and tables, numbers, and lists of numbers",
-        wrappers.expression(obj),
+        wrappers.advise(obj)[0],
     )
 
 
@@ -386,7 +386,7 @@ cdef object refusal_error(object obj, list refusals):
         return error
     call = next((reason.call for _, reason in refusals if isinstance(reason, Refusal) and reason.call), "")
     hint = "" if call else wrappers.hint(obj, True)
-    call = call or wrappers.expression(obj)
+    call = call or wrappers.advise(obj)[0]
     kind = TypeRefusal if isinstance(error, TypeError) else Refusal
     if not single:
         said = "; ".join([f"{words}: {reason_of(reason)}" for words, reason in refusals])
@@ -513,78 +513,77 @@ cdef object wrapper_of(object obj):
 
 
 cdef Descriptor parse_wrapper(object obj, object stream):
-    """Import the array in a wrapper of a known type.
+    """Import the array in a wrapper of a known type, or the array that a plug-in's function returns for `obj`.
 
-    `wrappers.check` rejects copies, and arrays whose element type or shape differs from the wrapper's.
+    Return None if the plug-in leaves the import to the protocols of `obj`. The array is read twice, because a copy on each
+    access, in which writes would be lost, is an error.
     """
+    cdef Descriptor a, again
+    from arrayhub.libraries import wrappers
+
     Py_EnterRecursiveCall(" in arrayhub.asarray: wrappers are nested too deeply")
     try:
         row = wrapper_of(obj)
-        if row.parse is not None:
-            a = parse_registered(obj, row)
-            return a
-        from arrayhub.libraries import wrappers
-
-        inner = wrappers.inside(obj, row)
-        try:
-            a = import_array(inner, None)      # without the stream, because the caller calls on_stream
-        except (BufferError, TypeError) as error:
-            raise locate_refusal(error, f"x.{row.attribute}") from error
-        again = wrappers.inside(obj, row)
-        wrappers.check(obj, row, a, a if again is inner else import_array(again, None))
+        inner = read_inner(obj, row)
+        if inner is None and (row.root, None) in wrappers.TYPES:
+            return None
+        if type(inner) is type(obj):
+            wrappers.raise_fault(row, obj, "returned an object of the same type")
+        a = import_inner(obj, row, inner)
+        second = read_inner(obj, row)
+        again = a if second is inner and not is_value(inner) else import_inner(obj, row, second)      # values are copied
+        if a.data_ != again.data_ and size_of(a):
+            wrappers.raise_fault(row, obj, f"returned {name_of_type(type(inner))} with a copy")
+        if a is not again and a.shape != again.shape:
+            wrappers.raise_fault(row, obj, f"returned shapes {a.shape} and {again.shape} in two calls for this object")
+        check_declared(row, obj, a)
         return a
     finally:
         Py_LeaveRecursiveCall()
 
 
-cdef Descriptor parse_registered(object obj, object row):
-    """Import the array that a plug-in's function returns for `obj`.
-
-    Return None if the plug-in leaves the import to the protocols of `obj`. The function is called twice. If the two arrays
-    have different addresses, the function makes copies, which is an error.
-    """
-    cdef Descriptor a, again
-    cdef object parse = row.parse
-    cdef object inner = None, second
-    from arrayhub.libraries import plugins, wrappers
-
-    try:
-        inner = parse(obj)
-    except MemoryError:
-        raise
-    except Exception as raised:
-        plugins.raise_parse_error(row, obj, "raised", raised, TypeError)
-    if inner is None and (row.root, None) in wrappers.TYPES:
-        return None
-    if type(inner) is type(obj):
-        plugins.raise_parse_error(row, obj, "returned an object of the same type")
-    try:
-        a = import_array(inner, None)      # without the stream, because the caller calls on_stream
-        second = parse(obj)
-        again = a if second is inner else import_array(second, None)
-    except MemoryError:
-        raise
-    except Exception as raised:
-        plugins.raise_parse_error(row, obj, f"returned {name_of_type(type(inner))}:", raised)
-    if a.data_ != again.data_ and size_of(a) or a.flags_ & COPIED and is_value(inner):
-        plugins.raise_parse_error(row, obj, f"returned {name_of_type(type(inner))} with a copy")
-    if a is not again and a.shape != again.shape:
-        plugins.raise_parse_error(row, obj, f"returned shapes {a.shape} and {again.shape} in two calls for this object")
-    check_declared(row, obj, a)
-    return a
-
-
 cdef int check_declared(object row, object obj, Descriptor a) except -1:
-    """Compare the array of a plug-in with the object's `shape` and `dtype`, if they are a tuple and a NumPy dtype."""
-    from arrayhub.libraries import plugins
+    """Compare the array of a wrapper with the wrapper's shape and element type."""
+    from arrayhub.libraries import wrappers
 
     shape = getattr(obj, "shape", None)
-    if isinstance(shape, tuple) and shape != a.shape:
-        plugins.raise_parse_error(row, obj, f"returned shape {a.shape} for an object of shape {show(shape)}")
-    dtype = getattr(obj, "dtype", None)
-    if isinstance(dtype, numpy.dtype) and dtype != get_dtype(a):
-        plugins.raise_parse_error(row, obj, f"returned elements of {get_dtype(a)} for an object of dtype {dtype}")
+    # In a type of a plug-in, a `shape` that is not a tuple may have another meaning.
+    if shape is not None and shape != a.shape and (row.parse is None or isinstance(shape, tuple)) and tuple(shape) != a.shape:
+        wrappers.raise_fault(row, obj, f"returned shape {a.shape} for an object of shape {show(shape)}")
+    dtype = row.dtype(obj)
+    if dtype is not None and dtype != get_dtype(a):
+        wrappers.raise_fault(row, obj, f"returned elements of {get_dtype(a)} for an object of dtype {dtype}")
     return 0
+
+
+cdef object read_inner(object obj, object row):
+    """Read the object that holds the memory of a wrapper, or call a plug-in's function for it."""
+    from arrayhub.libraries import wrappers
+
+    if row.parse is None:
+        return wrappers.inside(obj, row)
+    try:
+        return row.parse(obj)
+    except MemoryError:
+        raise
+    except Exception as error:
+        wrappers.raise_fault(row, obj, "raised", error, TypeError)
+
+
+cdef Descriptor import_inner(object obj, object row, object inner):
+    """Import `inner`, which was read from the wrapper `obj`. Errors name the path or the plug-in's function."""
+    from arrayhub.libraries import wrappers
+
+    try:
+        return import_array(inner, None)      # without the stream, because the caller calls on_stream
+    except MemoryError:
+        raise
+    except Exception as error:
+        if row.parse is not None:
+            wrappers.raise_fault(row, obj, f"returned {name_of_type(type(inner))}:", error)
+        if not isinstance(error, (BufferError, TypeError)):
+            raise
+        raise locate_refusal(error, f"x.{row.attribute}") from error
 
 
 cdef Descriptor import_via(object obj, object stream, object via):
@@ -605,7 +604,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
         if importer_of(record) != 0:
             from arrayhub.libraries import wrappers
 
-            if wrappers.refuses_protocols(type(obj)):
+            if wrappers.known(type(obj)).refuses_protocols:
                 raise wrappers.wrapper_error(obj, "is not imported through protocols")
         if is_ndarray(obj):
             numpy_library.check_subclass(obj)

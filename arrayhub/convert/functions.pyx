@@ -6,7 +6,7 @@ The included file, dispatch, selects the importer or protocol for an object.
 cimport cython
 
 from arrayhub._core.tree cimport Tree
-from arrayhub._core.descriptor cimport PACKED, WRITEABLE, host_readable, is_aligned, same_layout
+from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, host_readable, is_aligned, same_layout
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
@@ -110,6 +110,8 @@ def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream
     """
     if missing is not None:
         obj = without_missing(obj, missing, dtype)
+    if dtype is not None and via is None:
+        obj = values_of(obj)
     # With `device`, or with copy=True but without `dtype`, `stream` is passed to the copy instead of the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
@@ -292,8 +294,13 @@ cpdef object objects_of(object obj):
 
 
 cdef object values_of(object obj):
-    """Return the elements of an array of Python objects as a nested list. An array without elements keeps its shape."""
+    """Return the elements of an array of Python objects as a nested list, and other objects unchanged.
+
+    An array without elements keeps its shape.
+    """
     objects = objects_of(obj)
+    if objects is None:
+        return obj
     return objects.tolist() if objects.size else numpy.zeros(objects.shape)
 
 
@@ -312,8 +319,6 @@ cdef Descriptor import_for_dtype(object obj, object dtype, object order, bint ke
     """Import `obj`, whose elements will be converted to `dtype`. Values are built as elements of this type, if necessary."""
     if is_value(obj):
         return import_values(obj, requested_dtype(dtype), order)
-    if objects_of(obj) is not None:
-        return import_values(values_of(obj), requested_dtype(dtype), order)
     return import_or_build(obj, order, keeps_lists, dtype, is_built)
 
 
@@ -398,8 +403,6 @@ cdef Descriptor cast_imported(Descriptor a, object obj, object dtype):
     if is_value(obj) and import_copied(a, obj) and host_readable(a):
         check_numbers(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
-    if objects_of(obj) is not None:
-        return cast_imported(a, values_of(obj), dtype)
     try:
         return transfer.astype(a, dtype)
     except (TypeError, ValueError) as error:      # of NumPy
@@ -430,9 +433,9 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
     """
     if not a.flags_ & COPIED or isinstance(obj, Descriptor):
         return False
-    from arrayhub.libraries.wrappers import unwraps
+    from arrayhub.libraries import wrappers
 
-    return not unwraps(type(obj))
+    return wrappers.known(type(obj)).asked
 
 
 cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
@@ -907,6 +910,7 @@ cdef object change(object obj, Library to, object dtype, object device):
         if dtype is None:
             a = import_or_build(obj, None, to is _TORCH, None, &is_built)
         else:
+            obj = values_of(obj)
             a = import_for_dtype(obj, dtype, None, to is _TORCH, &is_built)
     except (BufferError, TypeError) as error:
         refusal = error

@@ -14,7 +14,7 @@ from arrayhub.adapters.type_cache import types_generation
 from arrayhub.libraries import plugins
 from arrayhub.libraries.known import ROWS, TARGETS, row_of_type
 from arrayhub.libraries.numpy import VALUES
-from arrayhub.libraries.wrappers import sparse_module
+from arrayhub.libraries.wrappers import known
 
 # Names for arrayhub's own types.
 OWN = "arrayhub"
@@ -55,7 +55,7 @@ def sparse_library(obj: Any) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _sparse_library(cls: Any, generation: int) -> str | None:
-    found = sparse_module(cls)
+    found = known(cls).sparse
     return SPARSE if found == "arrayhub" else found
 
 

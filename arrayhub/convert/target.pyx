@@ -40,10 +40,11 @@ from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import NESTING, TARGETS, row_of_type
 from arrayhub.libraries.numpy import VALUES, ndarray
 
+cdef dict _TARGETS = TARGETS
 cdef Library _WITHOUT_ROW = Library("")
 
 # For a library of sparse arrays, the first library of dense arrays in the same kind of memory.
-cdef dict _DENSE_LIBRARY = {row.sparse_by: name for name, row in reversed(TARGETS.items()) if row.sparse_by is not None}
+cdef dict _DENSE_LIBRARY = {row.sparse_by: name for name, row in reversed(_TARGETS.items()) if row.sparse_by is not None}
 
 cdef str _ALLOW_COPY = "copy=None, which copies"
 cdef object _CAPSULE = type(datetime.datetime_CAPI)
@@ -76,7 +77,7 @@ cdef class Target:
 
     cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1:
         self.library, self.cls, self.device, self.model, self.model_type = library, cls, device, model, model_type
-        self.row = TARGETS.get(library, _WITHOUT_ROW)
+        self.row = _TARGETS.get(library, _WITHOUT_ROW)
         self.host_only = self.row.device_type == "cpu"
         self.needed = None if self.row.reads_host else self.row.device_type
         return 0
@@ -117,7 +118,7 @@ cdef class Target:
             elif labels and copy is not True and dtype is None and missing is None and _takes_index(given, self.model):
                 return with_index(given, self.model)
             elif is_own and missing is None and dtype is None and (
-                not (self.host_only or self.row.nests) if cls is None else issubclass(type(obj), cls)
+                self.row.returns_own if cls is None else issubclass(type(obj), cls)
             ):
                 made = obj
             else:
@@ -404,9 +405,9 @@ cdef ArrayType _determine(type cls):
     if cls is _CAPSULE:
         return _UNKNOWN
     row = wrappers.known(cls)
-    wraps = row is not None and not row.asked and (row.attribute is not None or row.parse is not None)
-    refused = row is not None and not row.asked and not wraps
-    speaks = _speaks(cls, row is None or row.asked)
+    wraps = not row.asked and (row.attribute is not None or row.parse is not None)
+    refused = not row.asked and not wraps
+    speaks = _speaks(cls, row.asked)
     # Proxies of the standard library, such as that of a dict, are values, not arrays.
     holds = refused and row.root not in sys.stdlib_module_names
     if not (speaks or wraps or holds or _resembles_array(cls)):
@@ -417,7 +418,7 @@ cdef ArrayType _determine(type cls):
     is_container = make is not None or library in (*NESTING, *plugins.emitting())
     owner = None if library is None else _owner(cls, library, refused or (wraps and not is_container))
     refused = refused or not (speaks or wraps)
-    host = library in TARGETS and TARGETS[library].device_type == "cpu"
+    host = _TARGETS.get(library, _WITHOUT_ROW).device_type == "cpu"
     return ArrayType(library or "numpy", owner, None, wraps and not is_container, refused, host, has_maker)
 
 

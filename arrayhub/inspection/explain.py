@@ -199,11 +199,11 @@ def _how_imported(obj: Any, array: USMArray, name: str) -> tuple[str | None, str
         through = through_protocol(array)
         return None, f"it is a USMArray{through and f', imported{through}'}"
     row = wrappers.known(cls)
-    if row is not None and row.parse is not None and attempt(row.parse, obj)[0] is not None:
+    if row.parse is not None and attempt(row.parse, obj)[0] is not None:
         return None, f"{row.words.rstrip(',')}, returns its array{through_protocol(array)}"
-    if row is not None and row.attribute is not None:
+    if row.attribute is not None:
         return None, f"it is a wrapper; asarray imports its .{row.attribute}{through_protocol(array)}"
-    if row is None and (attempt(protocols_of_type, cls)[0] or (False, ()))[0]:
+    if not row.root and (attempt(protocols_of_type, cls)[0] or (False, ()))[0]:
         return array.protocol, f"asarray imports {name} natively and reports the protocol as {array.protocol}"
     return array.protocol, f"asarray uses {array.protocol}, the first protocol of the object that succeeds"
 

@@ -161,17 +161,13 @@ cdef bint reads_truly(UsmNdarray* u, object array) except -1:
     memory = array.usm_data
     return (
         u.nd == 2
-        and u.typenum == get_typenum(array.dtype)
+        and u.typenum == <int> array.dtype.num
         and u.flags == WRITEABLE
         and u.base == <PyObject*> memory
         and u.data == sycl.memory_pointer(memory) + 7 * 4
         and u.shape != NULL and u.shape[0] == 2 and u.shape[1] == 4
         and u.strides != NULL and u.strides[0] == 7 and u.strides[1] == 2
     )
-
-
-cdef int get_typenum(object dtype) except -1:
-    return dtype.num
 
 
 def bind_export(Descriptor a):

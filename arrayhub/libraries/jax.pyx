@@ -268,28 +268,23 @@ cdef bint is_compact(Descriptor a) except -1:
     return True
 
 
-cdef object emit(Descriptor a, bint may_copy):
+cdef object export(Descriptor a, bint copied, bint allow_readonly):
     """Export `a` as a ``jax.Array`` that shares its memory.
 
-    If `may_copy` is true, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares
+    If `copied` is true, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares
     host memory only if it is compact, aligned to 64 bytes and of a supported element type. Read-only memory is accepted,
     because jax never writes to it.
     """
     jax = needed("jax", "to create its arrays")
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
     check_elements(a)
-    if not may_copy:
+    if not copied:
         check_memory(a, True)
-    try:
-        return jax.dlpack.from_dlpack(view, copy=None if may_copy else False)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise Refusal("jax", f"from_dlpack rejects the array ({error})") from error
-
-
-cdef object export(Descriptor a, bint copied, bint allow_readonly):
     cdef bint pushed = enter_device(a.device_.device_id) if a.device_.device_type == kDLCUDA else False
     try:
-        return emit(a, copied)
+        return jax.dlpack.from_dlpack(view, copy=None if copied else False)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise Refusal("jax", f"from_dlpack rejects the array ({error})") from error
     finally:
         leave(pushed)
 

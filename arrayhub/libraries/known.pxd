@@ -43,6 +43,7 @@ cdef class Library:
     cdef str module                     # module in this folder that sets the functions, or None
     cdef int loaded                     # whether the module is imported
     cdef int first_importer             # number of the library's first import function
+    cdef readonly bint returns_own      # whether the export returns the library's own arrays unchanged
     cdef int own                        # number of importers for the arrays that the exporter creates
     cdef int first_own, last_own        # numbers of the import functions for the arrays that the exporter creates
     cdef Exporter exporter              # NULL before `load`, like the checks, which raise the errors of the exporter

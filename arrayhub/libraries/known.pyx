@@ -70,7 +70,7 @@ cdef class Library:
         self.device_type, self.reads_host = memory
         self.call = f"as_{name}" if self.device_type is not None and export_by is None else None
         self.export_by, self.nests, self.labels, self.immutable = export_by, nests, labels, immutable
-        self.sparse_by = sparse_by
+        self.sparse_by, self.returns_own = sparse_by, own != 0
         self.spellings, self.instead, self.emit, self.takes_model = spellings, instead, emit, takes_model
         self.recognizers, self.own = importers, 0 if self.call is None else min(len(importers), own)
         for trait in traits:

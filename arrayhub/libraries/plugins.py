@@ -12,11 +12,19 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, NoReturn
 
-from arrayhub._core.errors import InterfaceError, Refusal, first_line, name_of_type, root_of, show
+from arrayhub._core.errors import InterfaceError, root_of, show
 from arrayhub.adapters.type_cache import forget_types
 from arrayhub.libraries import wrappers
 from arrayhub.libraries.known import LIBRARIES, TARGETS, Library
-from arrayhub.libraries.wrappers import BUILT_IN_TYPES, Entry, entries_of, name_source
+from arrayhub.libraries.table import declared_dtype
+from arrayhub.libraries.wrappers import (
+    BUILT_IN_TYPES,
+    Entry,
+    entries_of,
+    message_of,
+    name_source,
+    raise_plugin_error,
+)
 
 GROUP = "arrayhub.libraries"  # of entry points
 
@@ -114,7 +122,7 @@ def register_library(
         raise TypeError("register_library: types, parse, emit and advice are omitted; accepted: one or more of them")
     parsers = _parsers(root, types, parse)
     refused = {name: "" for name, parser in parsers.items() if parser is None}
-    imported = {name: parser for name, parser in parsers.items() if parser is not None}
+    imported = {name: (parser, declared_dtype) for name, parser in parsers.items() if parser is not None}
     entries = dict(entries_of(root, types=imported, refused=refused, advice=_advice(root, advice), registered=True))
     _refuse_built_in(root, entries, emit)
     library = Library(root, emit=emit, takes_model=emit is not None and _takes_model(emit))
@@ -270,7 +278,7 @@ def _load(point: Any) -> None:
         point.load()()
     except Exception as error:
         raise InterfaceError(
-            f"arrayhub.libraries: the entry point {words_of(point)} for {point.name!r} raised {_message_of(error)}"
+            f"arrayhub.libraries: the entry point {words_of(point)} for {point.name!r} raised {message_of(error)}"
         ) from error
     if point.name not in REGISTERED:
         raise InterfaceError(
@@ -310,34 +318,8 @@ def library_of(cls: type) -> str | None:
 # -------------------------------------------------------------------------------------------------------------- errors
 
 
-def raise_parse_error(
-    row: Entry, obj: Any, did: str, error: Exception | None = None, *kept: type[Exception]
-) -> NoReturn:
-    """Raise an error about a plug-in's `parse` or path. `did` says what it did; `error` is the exception or None."""
-    accepted = "an array that shares the memory of the object"
-    _raise(f"{name_of_type(type(obj))}: {row.words} {did}", row.root, accepted, error, kept)
-
-
 def raise_emit_error(root: str, did: str, error: Exception | None = None) -> NoReturn:
     """Raise an error about a plug-in's `emit`. `did` says what it did; `error` is the exception or None."""
     accepted = f"an array of {root} that shares the memory of the argument"
     words = name_source(REGISTERED[root].emit, root)
-    _raise(f"{root}: {words} {did}", root, accepted, error, (TypeError, ImportError))
-
-
-def _raise(did: str, root: str, accepted: str, error: Exception | None, kept: tuple[type[Exception], ...]) -> NoReturn:
-    """Raise an error that names a plug-in. Buffer errors and the classes `kept` stay, others become InterfaceError."""
-    if error is not None and hasattr(error, "plugin"):  # the error already names the plug-in of an inner object
-        raise error
-    keeps = type(error) in (BufferError, Refusal, *kept) or (TypeError in kept and isinstance(error, Refusal))
-    kind: Any = type(error) if keeps else InterfaceError
-    fault = kind(f"{did}; accepted: {accepted}" if error is None else f"{did} {_message_of(error)}")
-    fault.plugin = root
-    raise fault from error
-
-
-def _message_of(error: BaseException) -> str:
-    if isinstance(error, RecursionError):
-        return "RecursionError: it calls arrayhub with its own object, or with an object that leads back to it"
-    text = first_line(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    raise_plugin_error(root, f"{root}: {words} {did}", accepted, error, TypeError, ImportError)

@@ -152,8 +152,10 @@ def _call_on_pydata_sparse(obj: Any) -> str:
     return "arrayhub.assparse(x)" if own else "arrayhub.assparse(x.asformat('coo'))"
 
 
-def _dtype_of_xarray(obj: Any) -> Any:
-    return obj.dtype if isinstance(obj.dtype, np.dtype) else None  # otherwise the wrapped object determines the type
+def declared_dtype(obj: Any) -> Any:
+    """Return the element type of an object if NumPy has it. Otherwise, the wrapped object determines the type."""
+    dtype = getattr(obj, "dtype", None)
+    return dtype if isinstance(dtype, np.dtype) else None
 
 
 _NO_UNIT = "the unit is not included"
@@ -211,7 +213,7 @@ def _dpnp_array(module: Any) -> Any:
 # - memory: the device type of the dense arrays that `convert` makes for the library, and whether they may also be in
 #   host memory.
 # - export_by: the function that exports to a library without a compiled exporter.
-# - own: the number of importers whose arrays a compiled exporter returns unchanged, by default all.
+# - own: the number of importers whose arrays the exporter returns unchanged, by default all.
 # - nests, labels, immutable: whether the library's arrays can be nested, whether its functions align arrays by labels,
 #   and whether none of its functions changes an array.
 # - sparse: the module of sparse/ that imports the objects of a type.
@@ -351,6 +353,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "pyarrow": dict(
         memory=("cuda", True),
         export_by="nested.export.arrow:as_arrow",
+        own=0,  # pyarrow.Tensor becomes a column
         nests=True,
         immutable=True,
         spellings=("pa", "pyarrow"),
@@ -383,6 +386,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "pandas": dict(
         memory=("cpu", True),
         export_by="nested.export.pandas:as_pandas",
+        own=0,  # an Index becomes a Series
         nests=True,
         labels=True,
         spellings=("pd",),
@@ -430,7 +434,7 @@ TABLE: dict[str, dict[str, Any]] = {
         install="pip install xarray",
         sample=lambda xarray: xarray.DataArray([0.0, 1.0]),
         importers=(("own", "DataArray", "NamedArray"),),
-        types=dict.fromkeys(["DataArray", "NamedArray"], ("data", _dtype_of_xarray)),
+        types=dict.fromkeys(["DataArray", "NamedArray"], ("data", declared_dtype)),
         refused={"CFTimeIndex": "", "DataTree": "", "Dataset": "x.to_array()"},
         advice=dict.fromkeys(["DataArray", "NamedArray"], "x.to_numpy()"),
     ),

@@ -239,7 +239,10 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
     # If the table rejects a type, the managed tensor is neither consumed nor deleted. A type that the table may reject is
     # therefore exported through a capsule, which frees the managed tensor.
     if api == NULL or not surely_known(a):
-        return by_capsule(a, dlpack.capsule_of(managed))
+        try:
+            return _torch.from_dlpack(dlpack.capsule_of(managed))
+        except Exception as error:       # RuntimeError, BufferError or AssertionError, depending on the version and the device
+            raise torch_error(a, error) from None
     if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
         try:
             dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
@@ -356,13 +359,6 @@ cdef bint surely_known(Descriptor a) noexcept:
     """
     return (a.dl_dtype_.code in (kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLComplex, kDLBool)
             and a.dl_dtype_.bits == 8 * a.itemsize_)
-
-
-cdef object by_capsule(Descriptor a, object capsule):
-    try:
-        return _torch.from_dlpack(capsule)
-    except Exception as error:       # RuntimeError, BufferError or AssertionError, depending on the version and the device
-        raise torch_error(a, error) from None
 
 
 cdef object torch_error(Descriptor a, object error):

@@ -11,11 +11,20 @@ The entries come from the rows of `table`, and from the rows that `plugins` regi
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, name_of_type, root_of, show
+from arrayhub._core.errors import (
+    PASSES_ON,
+    InterfaceError,
+    Refusal,
+    TypeRefusal,
+    first_line,
+    name_of_type,
+    root_of,
+    show,
+)
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.table import TABLE
 
@@ -25,14 +34,26 @@ LOOKED_AT = 1000  # number of elements examined to find the common type of Pytho
 class Entry(NamedTuple):
     """What the row of a library says about one of its types."""
 
-    root: str  # top-level module of the library
+    root: str = ""  # top-level module of the library
     attribute: str | None = None  # path to the array, such as "data", "a.b" or "get()"; None if not imported
     dtype: Callable[[Any], Any] = lambda obj: None  # the object's element type; None skips the comparison
     advice: Any = ""  # the column `advice` of the table
-    asked: bool = False  # the type's protocols are tried first, and `advice` applies only if all fail
+    asked: bool = True  # the type's protocols are tried first, and `advice` applies only if all fail
     parse: Callable[[Any], Any] | None = None  # a plug-in's function that returns the array
-    words: str = ""  # name of the plug-in's function or path, for error messages
-    sparse: str | None = None  # module of sparse/ that imports the objects
+    sparse: str | None = None  # module of sparse/ that imports the objects; "arrayhub" for a SparseArray
+
+    @property
+    def words(self) -> str:
+        """Name of the plug-in's path or function, for error messages."""
+        return name_source(self.attribute or self.parse, self.root)
+
+    @property
+    def refuses_protocols(self) -> bool:
+        """Whether the protocols of the type would lose information that the wrapper adds to the memory.
+
+        A plug-in's function does not count, because it may merely be faster than the protocols.
+        """
+        return not self.asked and (self.parse is None or self.attribute is not None)
 
 
 def path_getter(path: str) -> Callable[[Any], Any]:
@@ -66,13 +87,11 @@ def entries_of(
         path, dtype = path if isinstance(path, tuple) else (path, Entry._field_defaults["dtype"])
         call = {**refused, **advice}.get(name, f"x.{path}" if path and not registered else "")
         asked = name not in types and name not in refused
-        parse, words = None, ""
-        if registered and path is not None:
-            function = None if isinstance(path, str) else path
-            parse, words = function or path_getter(path), name_source(function or path, library)
-            path = path if function is None else None
+        parse = path_getter(path) if registered and isinstance(path, str) else None
+        if callable(path):
+            path, parse = None, path
         for root in roots or (library,):
-            yield (root, name), Entry(root, path, dtype, call, asked, parse, words, sparse.get(name))
+            yield (root, name), Entry(root, path, dtype, call, asked, parse, sparse.get(name))
 
 
 def name_source(source: Any, root: str) -> str:
@@ -95,14 +114,17 @@ _qualname = type.__dict__["__qualname__"].__get__
 
 
 def known(cls):
-    """Return the entry of a type or of its first base class that has an entry, or None."""
+    """Return the entry of a type or of its first base class that has one. Other types have an entry without facts."""
     rows = TYPES
     for base in _mro(cls):
         root = root_of(base)
         row = rows.get((root, _qualname(base))) or rows.get((root, None))
         if row is not None:
             return row
-    return None
+    return _UNKNOWN
+
+
+_UNKNOWN = Entry()
 
 
 def inside(obj, row=None):
@@ -129,50 +151,34 @@ def inside(obj, row=None):
     return inner
 
 
-def sparse_module(cls):
-    """Return the name of the module of sparse/ that imports the objects of a type, or None.
+def raise_fault(row, obj, did, error=None, *kept):
+    """Raise an error about the array in a wrapper. `did` says what the path or the plug-in's function did."""
+    if row.parse is None:
+        raise wrapper_error(obj, f"is not imported, because x.{row.attribute} {did}")
+    accepted = "an array that shares the memory of the object"
+    raise_plugin_error(row.root, f"{name_of_type(type(obj))}: {row.words} {did}", accepted, error, *kept)
 
-    "arrayhub" stands for a SparseArray, which is not converted. torch's tensors and oneDAL's tables are not included,
-    because only some of their instances are sparse. `assparse` recognizes these instances.
+
+def raise_plugin_error(root: str, did: str, accepted: str, error: Exception | None, *kept: type[Exception]) -> NoReturn:
+    """Raise an error that names a plug-in. Buffer errors and the classes `kept` stay, others become InterfaceError.
+
+    `did` says what the plug-in did. `error` is the exception that it raised, or None.
     """
-    row = known(cls)
-    return None if row is None else row.sparse
+    if error is not None and hasattr(error, "plugin"):  # the error already names the plug-in of an inner object
+        raise error
+    keeps = type(error) in (BufferError, Refusal, *kept) or (TypeError in kept and isinstance(error, Refusal))
+    kind: Any = type(error) if keeps else InterfaceError
+    fault = kind(f"{did}; accepted: {accepted}" if error is None else f"{did} {message_of(error)}")
+    fault.plugin = root
+    raise fault from error
 
 
-def unwraps(cls):
-    """Return whether a type is a known wrapper whose protocols are not tried."""
-    row = known(cls)
-    return row is not None and not row.asked
-
-
-def refuses_protocols(cls):
-    """Return whether the protocols of a wrapper type would lose information that the wrapper adds to the memory.
-
-    The result is False for a type that a plug-in registers with a function, which may merely be faster than the
-    protocols.
-    """
-    row = known(cls)
-    return row is not None and not row.asked and (row.parse is None or row.attribute is not None)
-
-
-def check(obj, row, array, again):
-    """Check that the array of a wrapper shares memory with the wrapper and has the wrapper's shape and dtype.
-
-    `row` is the row of its type. `array` and `again` are the results of two accesses to the wrapper's array.
-
-    Raises
-    ------
-    TypeError
-        Each access makes a copy, or the array differs from the wrapper in shape or element type.
-    """
-    if array.size and array.ptr != again.ptr:
-        raise wrapper_error(obj, "makes a copy on each access, so writes would be lost")
-    dtype = row.dtype(obj)
-    if dtype is not None and array.dtype != dtype:
-        raise wrapper_error(obj, f"has dtype {dtype}, but its array has dtype {array.dtype}")
-    shape = tuple(getattr(obj, "shape", array.shape))
-    if shape != array.shape:
-        raise wrapper_error(obj, f"has shape {shape}, but its array has shape {array.shape}")
+def message_of(error: BaseException) -> str:
+    """Return the type and the first line of an exception of a plug-in."""
+    if isinstance(error, RecursionError):
+        return "RecursionError: it calls arrayhub with its own object, or with an object that leads back to it"
+    text = first_line(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def wrapper_error(obj, why):
@@ -185,15 +191,9 @@ def wrapper_error(obj, why):
 
 def advise(obj):
     """Return the call that the table names for an object of a known type, or "", and a remark, or ""."""
-    row = known(type(obj))
-    advice = "" if row is None else row.advice
+    advice = known(type(obj)).advice
     advice = advice(obj) if callable(advice) else advice
     return (advice, "") if isinstance(advice, str) else advice
-
-
-def expression(obj):
-    """Return the call that the table names for an object, or ""."""
-    return advise(obj)[0]
 
 
 # The remedy for missing values in a list or in an array of Python objects.
@@ -251,8 +251,8 @@ def nested_call(values):
 
 def refuse_missing(obj):
     """Reject ``pandas.NA`` and ``pandas.NaT`` in a list of values."""
-    name = {"NAType": "NA", "NaTType": "NaT"}.get(type(obj).__name__)
-    if name is not None and root_of(type(obj)) == "pandas":
+    name = type(obj).__name__.removesuffix("Type")
+    if root_of(type(obj)) == "pandas":
         raise TypeError(
             f"asarray: the list has elements such as pandas.{name}; accepted: numbers of one type."
             f" pandas.{name} is a missing value: {_PASS_MISSING}, or pass all values to arrayhub.asnested"
@@ -263,7 +263,7 @@ def hint(obj, failed=False):
     """Return a remark about an object that no protocol can import, or "". The caller appends the remark to its reason.
 
     `failed` is true if the object supports a protocol, which has failed. A library's methods are named only for
-    known types, because methods of the same name differ between libraries. `expression` returns the call.
+    known types, because methods of the same name differ between libraries. `advise` returns the call.
     """
     cls = type(obj)
     call, remark = advise(obj)

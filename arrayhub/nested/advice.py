@@ -328,7 +328,7 @@ def _copy_first(obj: Any) -> Any:
     if issubclass(cls, dict):
         return asnested({name: _first_of_column(column) for name, column in obj.items()})
     if issubclass(cls, np.ndarray):
-        if wrappers.refuses_protocols(cls) or attempt(refuse_unit, obj)[1]:  # such as a Quantity
+        if wrappers.known(cls).refuses_protocols or attempt(refuse_unit, obj)[1]:  # such as a Quantity
             return None
         is_read = obj.dtype.hasobject or hasattr(cls, "mask")
         return asnested(obj[:LOOKED_AT] if is_read else _sample_of(obj))
@@ -863,7 +863,7 @@ def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
     """Return the call that exports the result of the call that the table of libraries, or the refusal, names."""
     refused: Any = form_of(source.refusal) if source.refusal is not None else None
     call = refused.call if isinstance(refused, Refusal) else ""
-    own = "" if objects_of(obj) is not None else wrappers.expression(obj)
+    own = "" if objects_of(obj) is not None else wrappers.advise(obj)[0]
     if _is_dict_of_columns(obj):  # whose refusal names a call for one of the columns
         is_record = own == "arrayhub.asnested([x])" and not find_obstacle(asnested, [_first_values(obj)])
         own = call = own if is_record else ""

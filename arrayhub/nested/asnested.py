@@ -33,7 +33,7 @@ from arrayhub.convert.names import sparse_library
 from arrayhub.convert.target import array_of
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
-from arrayhub.libraries.wrappers import unwraps
+from arrayhub.libraries.wrappers import known
 from arrayhub.nested.array import (
     NestedArray,
     column_name,
@@ -211,7 +211,7 @@ def has_variable_length(node: NestedArray) -> bool:
 def refuse_storage(obj: Any, x: NestedArray) -> None:
     """Raise the error of `asarray` for pandas data whose stored numbers are not the values, such as periods."""
     first = x.chunks[0]
-    if unwraps(type(obj)) and kind_of(first).numbers and first.extension is not None:
+    if not known(type(obj)).asked and kind_of(first).numbers and first.extension is not None:
         asarray(obj)
 
 

@@ -18,7 +18,7 @@ from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, asar
 from arrayhub.convert.labels import cache_by_type
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.table import coo_of_columns
-from arrayhub.libraries.wrappers import sparse_module
+from arrayhub.libraries.wrappers import known
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, INTEGERS, PADDED, TRUSTED, check_shapes, is_marked_canonical
 
@@ -394,5 +394,5 @@ def _find_importer(cls: type) -> Callable[[Any, Copy], SparseArray | None] | Non
     """Return the importer for a type, or None if objects of the type are never sparse."""
     if root_of(cls) == "onedal" and cls.__name__ == "table":
         return _parse_onedal
-    name = "torch" if _is_tensor(cls) else sparse_module(cls)
+    name = "torch" if _is_tensor(cls) else known(cls).sparse
     return None if name is None else RULES[name].parse
