@@ -321,18 +321,7 @@ def _number_columns(frame: Any, options: Options) -> tuple[Any, Options]:
     return frame.set_axis(numbers, axis=1), {**options, "missing": missing}
 
 
-# -------------------------------------------------------------------------------------------------------------- xarray
-
-
-def _make_data_array(obj: Any, options: Options) -> Any:
-    return convert(obj, "xarray", **options)
-
-
-def _make_variable(obj: Any, options: Options) -> Any:
-    return convert(obj, "xarray", **options).variable
-
-
-# --------------------------------------------------------------------------------------------------------------- dpctl
+# -------------------------------------------------------------------------------------------------------- the classes
 
 
 def _make_usm_ndarray(obj: Any, options: Options) -> Any:
@@ -350,8 +339,8 @@ _MAKERS: dict[tuple[str, str], Make] = {
     ("pyarrow", "RecordBatch"): partial(_make_arrow_table, "RecordBatch"),
     ("pyarrow", "Table"): partial(_make_arrow_table, "Table"),
     ("pyarrow", "Tensor"): _make_tensor,
-    ("xarray", "DataArray"): _make_data_array,
-    ("xarray", "Variable"): _make_variable,
+    ("xarray", "DataArray"): lambda obj, options: convert(obj, "xarray", **options),
+    ("xarray", "Variable"): lambda obj, options: convert(obj, "xarray", **options).variable,
 }
 BY_SHAPE = (_make_frame,)  # the library's function chooses the class by the shape
 _OF_TABLES = (_make_polars_frame, _make_lazy_frame, _MAKERS["pyarrow", "Table"], _MAKERS["pyarrow", "RecordBatch"])

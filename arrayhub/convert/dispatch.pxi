@@ -448,9 +448,6 @@ cdef int check_level(object obj, int level, dict seen) except -1:
     return 0
 
 
-cdef frozenset PANDAS_MARKS = frozenset(("NAType", "NaTType"))      # names of the types of pandas.NA and pandas.NaT
-
-
 cdef int check_value(object item, int level, dict seen) except -1:
     """Check an element of a sequence that is nested in `level` other sequences."""
     cdef type cls = type(item)
@@ -464,7 +461,7 @@ cdef int check_value(object item, int level, dict seen) except -1:
     elif cls is not numpy.ndarray and not issubclass(cls, numpy.generic):
         numpy_library.refuse_mask(item)
         numpy_library.refuse_unit(item)
-        if cls.__name__ in PANDAS_MARKS:
+        if cls.__name__ in ("NAType", "NaTType"):      # of pandas.NA and pandas.NaT
             from arrayhub.libraries import wrappers
 
             wrappers.refuse_missing(item)

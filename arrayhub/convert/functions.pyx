@@ -713,6 +713,9 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
         if structured is None:
             raise refusal
         return give(structured, to, copy, allow_readonly)
+    if is_narrowed(obj, to):
+        a = narrow_for_jax(a, to.call)
+        copied = copy is not None      # jax shares aligned memory only
     if copy is None:
         return give_view_or_copy(a, obj, to, allow_readonly)
     if to is _NUMPY and not copied:
@@ -720,9 +723,6 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
         if source is not None:
             return source
     to.load()
-    if is_narrowed(obj, to):
-        a = narrow_for_jax(a, to.call)
-        copied = True      # jax shares aligned memory only
     copied = copied or is_built(obj, to)
     if to is not _NUMPY and not copied and is_value(obj):
         a = transfer.native_anywhere(a)      # a list of arrays may be built in another byte order
@@ -771,8 +771,6 @@ cdef object copy_own(object obj, Library to):
 
 cdef object give_view_or_copy(object imported, object obj, Library to, bint allow_readonly):
     """Return a view of `imported` if possible, otherwise a copy that does not leave the device. It was imported from `obj`."""
-    if is_narrowed(obj, to):
-        imported = narrow_for_jax(imported, to.call)
     if to is _NUMPY and is_ndarray(obj) and objects_of(obj) is None:
         return obj
     if to is not _JAX or isinstance(imported, Tree) or is_aligned(imported):
@@ -1269,13 +1267,11 @@ cdef object give_by_function(
     elif unsaid:
         a = same_layout(a)
         a.flags_ |= WRITEABLE
-    if emit is not None:
-        return call_emit(emit, a, to, copied)
-    result = call_from_dlpack(take, a, to, copied)
-    if copied:
+    result = call_from_dlpack(take, a, to, copied) if emit is None else call_emit(emit, a, to)
+    if not copied:
+        check_view(a, result, f"{to}.from_dlpack" if emit is None else f"{to}.emit")
+    elif emit is None:
         check_elements(a, result, to, narrows)
-    else:
-        check_view(a, result, f"{to}.from_dlpack")
     return result
 
 
@@ -1302,7 +1298,7 @@ cdef int check_elements(Descriptor a, object result, str to, bint narrows) excep
     )
 
 
-cdef object call_emit(object emit, Descriptor a, str root, bint copied):
+cdef object call_emit(object emit, Descriptor a, str root):
     """Return the result of a registered library's `emit`, after checking that it is an array of the library."""
     from arrayhub.libraries import plugins
 
@@ -1315,8 +1311,6 @@ cdef object call_emit(object emit, Descriptor a, str root, bint copied):
         plugins.raise_emit_error(root, "raised", error)
     if plugins.library_of(type(result)) != root:
         plugins.raise_emit_error(root, f"returned {name_of_type(type(result))}")
-    if not copied:
-        check_view(a, result, f"{root}.emit")
     return result
 
 

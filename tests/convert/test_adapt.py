@@ -235,12 +235,10 @@ def test_index_results_reach_callers_of_jax():
 
 def test_requests_of_parameters_share_symbolic_lengths():
     torch = pytest.importorskip("torch")
+    R = Annotated[np.ndarray, ah.Request("n * float64", may="cast")]
 
     @ah.adapt("numpy")
-    def weighted(
-        x: Annotated[np.ndarray, ah.Request("n * float64", may="cast")],
-        w: Annotated[np.ndarray, ah.Request("n * float64", may="cast")] = None,
-    ):
+    def weighted(x: R, w: R = None):
         return x if w is None else x * w
 
     assert isinstance(weighted(torch.ones(3)), torch.Tensor)
@@ -253,13 +251,10 @@ def test_requests_of_parameters_share_symbolic_lengths():
 
 @pytest.mark.parametrize("call", ["f(x, w=w)", "f(x=x, w=w)", "f(w=w, x=x)", "f(x, 2, w=w)", "f(x, k=2, w=w)"])
 def test_requests_are_found_by_position_and_keyword(call):
+    R = Annotated[np.ndarray, ah.Request("n * float64", may="build")]
+
     @ah.adapt("numpy")
-    def f(
-        x: Annotated[np.ndarray, ah.Request("n * float64", may="build")],
-        k=1,
-        *,
-        w: Annotated[np.ndarray, ah.Request("n * float64", may="build")],
-    ):
+    def f(x: R, k=1, *, w: R):
         assert type(x) is type(w) is np.ndarray
         return x * w
 
@@ -291,6 +286,7 @@ def test_tuples_beside_an_array_pass_through():
 
 def test_error_for_conflicting_devices_names_the_arguments():
     first, second = [ah.from_dlpack(Handmade(device=(2, k), announced=(2, k))) for k in (0, 1)]
+    R = Annotated[ah.USMArray, ah.Request(where="any")]
 
     @ah.adapt("arrayhub")
     def f(x, n, y):
@@ -300,10 +296,7 @@ def test_error_for_conflicting_devices_names_the_arguments():
         f(first, 3, y=second)
 
     @ah.adapt("arrayhub")
-    def g(
-        x: Annotated[ah.USMArray, ah.Request(where="any")],
-        y: Annotated[ah.USMArray, ah.Request(where="any")],
-    ):
+    def g(x: R, y: R):
         return x
 
     with pytest.raises(ValueError, match="^g: x is on cuda:0, and y on cuda:1; accepted: one device"):
@@ -487,12 +480,10 @@ def test_errors_have_the_fields_of_the_refusal():
 
 def test_request_does_not_detach_a_tensor_of_another_library():
     torch = pytest.importorskip("torch")
-    parameter = torch.ones(2, dtype=torch.float64, requires_grad=True)
 
+    @ah.adapt("numpy")
     def double(x: Annotated[Any, ah.Request("n * float64")]):
         return x * 2
 
     with pytest.raises(ah.Refusal, match="double: x: torch: requires_grad is True"):
-        ah.adapt("numpy")(double)(parameter)
-    ah.adapt("torch")(double)(parameter).sum().backward()
-    assert parameter.grad.tolist() == [2, 2]
+        double(torch.ones(2, dtype=torch.float64, requires_grad=True))

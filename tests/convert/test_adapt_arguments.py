@@ -616,6 +616,12 @@ def test_requests_of_own_arrays_pass_them_unchanged():
     with pytest.raises(ValueError, match="loss: x"):
         loss(torch.ones((2, 2), requires_grad=True))
 
+    @ah.adapt("numpy")
+    def first(x: R, y: R):
+        return x
+
+    assert first(y := np.ones(2, "f4"), torch.ones(2)) is y
+
 
 def test_converted_arguments_in_results_are_the_callers_objects():
     torch = pytest.importorskip("torch")

@@ -17,7 +17,7 @@ LINES = {
     "arrayhub/adapters": 6355,
     "arrayhub/array": 2405,
     "arrayhub/capi": 1500,
-    "arrayhub/convert": 4670,
+    "arrayhub/convert": 4625,
     "arrayhub/include": 1900,
     "arrayhub/inspection": 2735,
     "arrayhub/libraries": 4065,
