@@ -524,8 +524,6 @@ cdef Descriptor parse_wrapper(object obj, object stream):
         inner = read_inner(obj, row)
         if inner is None and (row.root, None) in wrappers.TYPES:
             return None
-        if type(inner) is type(obj):
-            wrappers.raise_fault(row, obj, "returned an object of the same type")
         a = import_inner(obj, row, inner)
         second = read_inner(obj, row)
         again = a if second is inner and not is_value(inner) else import_inner(obj, row, second)      # values are copied
@@ -543,9 +541,9 @@ cdef int check_declared(object row, object obj, Descriptor a) except -1:
     """Compare the array of a wrapper with the wrapper's shape and element type."""
     from arrayhub.libraries import wrappers
 
-    shape = getattr(obj, "shape", None)
+    shape = getattr(obj, "shape", a.shape)
     # In a type of a plug-in, a `shape` that is not a tuple may have another meaning.
-    if shape is not None and shape != a.shape and (row.parse is None or isinstance(shape, tuple)) and tuple(shape) != a.shape:
+    if (row.parse is None or isinstance(shape, tuple)) and tuple(shape) != a.shape:
         wrappers.raise_fault(row, obj, f"returned shape {a.shape} for an object of shape {show(shape)}")
     dtype = row.dtype(obj)
     if dtype is not None and dtype != get_dtype(a):
@@ -560,11 +558,14 @@ cdef object read_inner(object obj, object row):
     if row.parse is None:
         return wrappers.inside(obj, row)
     try:
-        return row.parse(obj)
+        inner = row.parse(obj)
     except MemoryError:
         raise
     except Exception as error:
         wrappers.raise_fault(row, obj, "raised", error, TypeError)
+    if type(inner) is type(obj):
+        wrappers.raise_fault(row, obj, "returned an object of the same type")
+    return inner
 
 
 cdef Descriptor import_inner(object obj, object row, object inner):
