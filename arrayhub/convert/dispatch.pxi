@@ -521,11 +521,11 @@ cdef Descriptor parse_wrapper(object obj, object stream):
     Py_EnterRecursiveCall(" in arrayhub.asarray: wrappers are nested too deeply")
     try:
         row = wrapper_of(obj)
-        inner = read_inner(obj, row)
+        inner = read_inner(obj, row, wrappers)
         if inner is None and (row.root, None) in wrappers.TYPES:
             return None
         a = import_inner(obj, row, inner)
-        second = read_inner(obj, row)
+        second = read_inner(obj, row, wrappers)
         again = a if second is inner and not is_value(inner) else import_inner(obj, row, second)      # values are copied
         if a.data_ != again.data_ and size_of(a):
             wrappers.raise_fault(row, obj, f"returned {name_of_type(type(inner))} with a copy")
@@ -539,22 +539,22 @@ cdef Descriptor parse_wrapper(object obj, object stream):
 
 cdef int check_declared(object row, object obj, Descriptor a) except -1:
     """Compare the array of a wrapper with the wrapper's shape and element type."""
-    from arrayhub.libraries import wrappers
-
     shape = getattr(obj, "shape", a.shape)
     # In a type of a plug-in, a `shape` that is not a tuple may have another meaning.
     if (row.parse is None or isinstance(shape, tuple)) and tuple(shape) != a.shape:
+        from arrayhub.libraries import wrappers
+
         wrappers.raise_fault(row, obj, f"returned shape {a.shape} for an object of shape {show(shape)}")
     dtype = row.dtype(obj)
     if dtype is not None and dtype != get_dtype(a):
+        from arrayhub.libraries import wrappers
+
         wrappers.raise_fault(row, obj, f"returned elements of {get_dtype(a)} for an object of dtype {dtype}")
     return 0
 
 
-cdef object read_inner(object obj, object row):
+cdef object read_inner(object obj, object row, object wrappers):
     """Read the object that holds the memory of a wrapper, or call a plug-in's function for it."""
-    from arrayhub.libraries import wrappers
-
     if row.parse is None:
         return wrappers.inside(obj, row)
     try:
@@ -570,14 +570,14 @@ cdef object read_inner(object obj, object row):
 
 cdef Descriptor import_inner(object obj, object row, object inner):
     """Import `inner`, which was read from the wrapper `obj`. Errors name the path or the plug-in's function."""
-    from arrayhub.libraries import wrappers
-
     try:
         return import_array(inner, None)      # without the stream, because the caller calls on_stream
     except MemoryError:
         raise
     except Exception as error:
         if row.parse is not None:
+            from arrayhub.libraries import wrappers
+
             wrappers.raise_fault(row, obj, f"returned {name_of_type(type(inner))}:", error)
         if not isinstance(error, (BufferError, TypeError)):
             raise
