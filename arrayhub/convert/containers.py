@@ -243,18 +243,8 @@ def _columns_of(library: str, obj: Any, options: Options, name: str) -> list[Any
         return [convert(array[:, k], library, copy=copy) for k in range(array.shape[1])]
 
 
-def _has_strided_columns(obj: Any, options: Options) -> bool:
-    """Return whether an object is a DataFrame whose columns pandas would copy for Arrow although `copy` is False."""
-    if not is_frame(obj) or options["copy"] is not False or options["missing"] is not None:
-        return False
-    try:
-        return not hooks.functions.asarray(obj)[:, :1].flags["C"]
-    except (BufferError, TypeError):  # columns of several types
-        return False
-
-
 def _make_polars_frame(obj: Any, options: Options, name: str = "DataFrame") -> Any:
-    if _is_matrix(obj) or _has_strided_columns(obj, options):
+    if _is_matrix(obj):
         columns = _columns_of("polars", obj, options, f"polars.{name}")
         frame = sys.modules["polars"].DataFrame
         columns = [column.to_struct() if isinstance(column, frame) else column for column in columns]  # records
@@ -289,10 +279,9 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
         names = list(map(str, obj.columns))
         made = _make_arrow_table(name, *_number_columns(obj, options))
         return made.rename_columns([*names, *made.schema.names[len(names) :]])  # the index follows
-    if _is_matrix(obj) or _has_strided_columns(obj, options):
+    if _is_matrix(obj):
         columns = _columns_of("arrow", obj, options, f"pyarrow.{name}")
-        names = list(map(str, getattr(obj, "columns", range(len(columns)))))
-        return getattr(pyarrow, name).from_arrays(columns, names=names)
+        return getattr(pyarrow, name).from_arrays(columns, names=list(map(str, range(len(columns)))))
     with _refusals_of(obj, "arrow"):
         column = hooks.nested.asnested(obj, **{**options, "copy": None if options["copy"] is True else options["copy"]})
         joins = name == "RecordBatch" and options["copy"] is None and len(column.chunks) > 1

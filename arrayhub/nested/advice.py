@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from arrayhub import transfer
-from arrayhub._core.copying import VIEW
+from arrayhub._core.copying import VIEW, Copy
 from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, requested_dtype
 from arrayhub._core.errors import (
@@ -82,6 +82,7 @@ class Source(NamedTuple):
     length: int | None = None  # number of elements of an object that `asnested` copies
     own: bool = False  # whether the object is the array
     kind: str = ""  # "values", "stream", "sparse" or ""
+    needs_copy: bool = False  # whether `asnested` imports the object only with copy=None or copy=True
 
     @property
     def reason(self) -> str:
@@ -192,6 +193,9 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         why = "explain does not read the data; arrayhub.asnested(x) does"
         return Verdict(consumer, NOT_TRIED, why, call_of(consumer) if export else "arrayhub.asnested(x)")
     source = import_source(obj) if source is None else source
+    if source.needs_copy:
+        found = _advise(obj, consumer, source._replace(needs_copy=False))
+        return Verdict(consumer, found.verdict, found.reason, found.call.replace("(x)", "(x, copy=True)"))
     array = source.array
     if (array is None or consumer in NESTING) and is_frame(obj) and not obj.columns.is_unique:
         renamed = obj.set_axis(range(obj.shape[1]), axis=1)
@@ -199,9 +203,6 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), call)
     if array is None and consumer == "pandas" and is_matrix_of_objects(obj):  # `as_pandas` imports its columns
         return _advise({str(k): obj[:, k] for k in range(obj.shape[1])}, consumer, None)
-    copied = attempt(_copy_columns, obj)[0] if array is None and _is_dict_of_columns(obj) else None
-    if copied is not None:
-        return Verdict(consumer, CANNOT, source.reason, _call_on("arrayhub.asnested(x, copy=True)", copied, consumer))
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
@@ -209,13 +210,14 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     if isinstance(array, USMArray) and not array.ndim and consumer in (*NESTING, "arrayhub.NestedArray"):
         call = _call_on("arrayhub.asarray(x).reshape(-1)", array.reshape(-1), consumer)
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
-    if consumer in NESTING:
-        source = _as_nested(obj, source) if isinstance(array, USMArray) else source
+    if consumer in (*NESTING, "arrayhub.NestedArray"):
         is_list = source.copied and issubclass(type(obj), (list, tuple))
         values = attempt(first_values, obj)[0] if is_list else None  # None for rows of different lengths
         obstacle = values and find_obstacle(asnested, values)  # such as integers that only floats represent
         if obstacle:
             return Verdict(consumer, CANNOT, obstacle)
+    if consumer in NESTING:
+        source = _as_nested(obj, source) if isinstance(array, USMArray) else source
         return _of_nested_consumer(obj, source, consumer)
     if consumer not in _ROWS:
         return _of_named(obj, source, consumer)
@@ -307,14 +309,16 @@ def _import_source(obj: Any) -> Source:
     if node is not None:
         return Source(node, refusal=error)
     node, failed = try_call(_copy_first, obj)
+    needs_copy = node is None and (is_pandas(obj) or _is_dict_of_columns(obj))
+    node = try_call(_copy_first, obj, None)[0] if needs_copy else node
     if values and isinstance(failed, Refusal) and failed.call:
         error = failed
     if not isinstance(node, NestedArray):
         return Source(None, refusal=error)
     if values:
-        return Source(node, "asnested copies the values", error, len(obj), kind="values")
+        return Source(node, "asnested copies the values", error, len(obj), kind="values", needs_copy=needs_copy)
     length = len(node) if is_arrow_scalar(cls) else attempt(len, obj)[0]
-    return Source(node, _reason(refused), error, length)
+    return Source(node, _reason(refused), error, length, needs_copy=needs_copy)
 
 
 def _array_like_value(obj: Any) -> Any:
@@ -322,11 +326,12 @@ def _array_like_value(obj: Any) -> Any:
     return asarray(np.zeros((0,) * _depth(obj), dtype_of_value(obj)))
 
 
-def _copy_first(obj: Any) -> Any:
+def _copy_first(obj: Any, copy: Copy = False) -> Any:
     """Return a copy of the first elements of an object that `asnested` copies. Elements of ndarrays are not read."""
     cls = type(obj)
     if issubclass(cls, dict):
-        return asnested({name: _first_of_column(column) for name, column in obj.items()})
+        columns = {name: _first_of_column(column) for name, column in obj.items()}
+        return asnested({name: x if copy is False else x[:LOOKED_AT] for name, x in columns.items()}, copy=copy)
     if issubclass(cls, np.ndarray):
         if wrappers.known(cls).refuses_protocols or attempt(refuse_unit, obj)[1]:  # such as a Quantity
             return None
@@ -336,7 +341,7 @@ def _copy_first(obj: Any) -> Any:
         return asnested(obj)
     is_sliced = issubclass(cls, (list, tuple)) or is_awkward(obj) or is_pandas(obj) or hasattr(cls, "__arrow_array__")
     if is_sliced or objects_of(obj) is not None:  # Python objects in an array of xarray
-        return asnested(_first_of(obj))
+        return asnested(_first_of(obj), copy=copy)
     return None
 
 
@@ -352,6 +357,8 @@ def _is_dict_of_columns(obj: Any) -> bool:
 def _first_of_column(column: Any) -> Any:
     """Return the first elements of a column of a dict, or the column itself if it has several chunks."""
     cls = type(column)
+    if issubclass(cls, dict):
+        return _copy_first(column)
     if issubclass(cls, (list, tuple, range)) or is_pandas(column) or is_awkward(column) or hasattr(cls, "__dlpack__"):
         return _first_of(column)
     node = asnested(column, copy=VIEW)  # a slice of other objects, such as arrays in files, may be an ndarray
@@ -364,12 +371,6 @@ def _first_values(record: dict[Any, Any]) -> dict[Any, Any]:
     return {name: value[:LOOKED_AT] if type(value) in sequences else value for name, value in record.items()}
 
 
-def _copy_columns(columns: dict[Any, Any]) -> Any:
-    """Return a copy of the first elements of a dict of columns that `asnested` only imports as a copy."""
-    first = {name: _first_of_column(column)[:LOOKED_AT] for name, column in columns.items()}
-    return asnested(first, copy=None)
-
-
 def _as_nested(obj: Any, source: Source) -> Source:
     """Describe a dense array as the array that libraries of nested arrays receive: with its fields or Arrow type."""
     array, copied = source.array, source.copied
@@ -379,8 +380,8 @@ def _as_nested(obj: Any, source: Source) -> Source:
     empty = _sample_of(array)
     first = empty if has_text else _first_of(obj) if is_pandas(obj) else obj
     node, why = attempt(asnested, first, copy=VIEW)
-    if node is None and (has_text or has_fields):
-        node = attempt(asnested, empty)[0]
+    if node is None:
+        node = attempt(asnested, empty if has_text or has_fields else first)[0]
     return source if not isinstance(node, NestedArray) else source._replace(array=node, copied=copied or why)
 
 

@@ -3,6 +3,7 @@
 import datetime
 import sys
 from collections.abc import Iterator
+from itertools import accumulate, repeat
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,8 @@ from arrayhub.nested.matrix import from_table
 from arrayhub.nested.opaque import has_bitmap, is_list_view
 from arrayhub.nested.to_device import child_nodes, rebuild
 
-_is_series_or_frame = derived_from("pandas", "Series", "DataFrame")
+_is_labelled = derived_from("pandas", "Series", "DataFrame", "Index")
 _is_index = derived_from("pandas", "Index")
-_is_multi_index = derived_from("pandas", "MultiIndex")
 _is_extension_array = derived_from("pandas.api.extensions", "ExtensionArray")
 is_arrow_scalar = derived_from("pyarrow", "Scalar")
 
@@ -133,8 +133,6 @@ def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> Nested
 def import_node(obj: Any, copy: bool | None) -> NestedArray:
     """Import an object that `import_dense` does not import, or for ``copy=True`` any object, as a NestedArray."""
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
-    if imported is None:
-        imported = _by_series(obj, copy)
     if imported is None:
         imported = view_or_copy(_without_arrow, obj) if copy is None else _without_arrow(obj, copy)
     name = name_of(obj)
@@ -257,11 +255,13 @@ def arrow_loses_structure(obj: Any) -> bool:
 def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
     """Import an Arrow producer. Return None for other objects.
 
-    For VIEW, raise BufferError if pandas copies values, because pandas does not report it.
-
-    If the producer calls pyarrow and pyarrow fails, import the object with `asarray` if it is one-dimensional and
-    dense, else raise BufferError.
+    An Index or an ExtensionArray of pandas is imported as a Series that shares its memory. If the producer calls
+    pyarrow and pyarrow fails, import the object with `asarray` if it is one-dimensional and dense, else raise
+    BufferError.
     """
+    cls = type(obj)
+    if (_is_index(cls) and not hasattr(cls, "levels")) or _is_extension_array(cls):  # a MultiIndex has levels
+        obj = sys.modules["pandas"].Series(obj, copy=False)
     try:
         column = from_arrow(obj)
     except PASSES_ON:
@@ -285,28 +285,55 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
             " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() of a"
             " column with values of one kind",
         ) from error
-    if column is None or not is_pandas(obj):
-        return column
-    if copy is VIEW:
-        _refuse_copies(obj, column, from_arrow(obj))
-    return column if kind_of(column).chunks else _with_times_of_objects(obj, column)
+    return column if column is None or not is_pandas(obj) else _correct_import(obj, column, copy)
 
 
-_OBJECTS = np.dtype(object)
-
-
-def _with_times_of_objects(obj: Any, x: NestedArray) -> NestedArray:
-    """Return `x`, the import of pandas data, in which `_import_times` imports the columns of Python objects."""
+def _correct_import(obj: Any, x: NestedArray, copy: bool | None) -> NestedArray:
+    """Return `x`, the import of a Series or a frame by pyarrow, with the columns that `_correct_column` returns."""
+    if kind_of(x).chunks:
+        starts = accumulate(map(len, x.chunks), initial=0)
+        rows = [obj.iloc[k : k + len(chunk)] for k, chunk in zip(starts, x.chunks, strict=False)]
+        return make("chunked", len(x), parts=tuple(map(_correct_import, rows, x.chunks, repeat(copy))))
     if not is_frame(obj):
-        return _import_times(obj, x) if _holds_times(x) and obj.dtype == _OBJECTS else x
+        return nested_of(_correct_column(obj, x, copy))
+    levels = map(obj.index.get_level_values, range(obj.index.nlevels))
+    columns = [column for _, column in obj.items()]
+    # pyarrow exports the levels of the index after the columns, and only the bounds of a RangeIndex.
+    columns += [sys.modules["pandas"].Series(level, copy=False) for level in levels if not hasattr(level, "step")]
     parts = list(x.children)
-    for k, part in enumerate(parts[: obj.shape[1]]):  # the index follows
-        if _holds_times(part) and obj.dtypes.iloc[k] == _OBJECTS:
-            try:
-                parts[k] = unwrap_flat(_import_times(obj.iloc[:, k], nested_of(part)))
-            except (OverflowError, TypeError, ValueError) as error:
-                raise relabel(error, f"asnested: column {show(obj.columns[k])}") from error
+    for k, (column, part) in enumerate(zip(columns, parts, strict=True)):
+        try:
+            parts[k] = _correct_column(column, part, None if obj.index.nlevels > 1 and k >= obj.shape[1] else copy)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise relabel(error, f"asnested: column {show(column.name)}") from error
     return rebuild(x, parts=tuple(parts))
+
+
+def _correct_column(column: Any, part: Any, copy: bool | None) -> Any:
+    """Return the import of a Series by pyarrow without a loss: with its own memory, or the times of its Python objects.
+
+    pyarrow copies elements with gaps between them. Raise Refusal if `copy` is False and neither memory can be shared,
+    and for VIEW also if pyarrow encodes booleans, strings and Python objects.
+    """
+    is_of_objects = column.dtype == object
+    values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+    values = getattr(values, "codes", getattr(values, "asi8", values))  # of categories, and of times
+    if copy is not VIEW and not is_of_objects and (copy or getattr(values, "flags", {"C": False})["C"]):
+        return part
+    x = nested_of(part)
+    kind = kind_of(x)
+    if is_of_objects:
+        part = unwrap_flat(_import_times(column, x)) if _holds_times(x) else part
+    elif kind.numbers:
+        array = array_of(column)
+        if array is not None and array.dtype == x.content.dtype:
+            return part if array.flags["C"] else unwrap_flat(rebuild(x, content=array))
+    is_encoded = is_of_objects or kind.packed or kind.characters or hasattr(column.dtype, "pyarrow_dtype")
+    again = from_arrow(column) if copy is VIEW or (copy is False and not is_encoded) else x
+    if not (_is_shared(x.indices, again.indices) if kind.indices else again is x or _is_shared(x, again)):
+        reason = f"pyarrow copies the column {show(column.name)} of dtype {column.dtype}"
+        raise Refusal("asnested", reason, "contiguous elements, or copy=None", "arrayhub.asnested(x, copy=None)")
+    return part
 
 
 def _holds_times(node: Any) -> bool:
@@ -349,18 +376,7 @@ def _mark_missing(value: Any) -> Any:
 
 def is_pandas(obj: Any) -> bool:
     """Return whether an object is a Series, DataFrame, Index or ExtensionArray of pandas."""
-    cls = type(obj)
-    return _is_series_or_frame(cls) or _is_index(cls) or _is_extension_array(cls)
-
-
-def _refuse_copies(obj: Any, x: NestedArray, again: Any) -> None:
-    """Raise Refusal if two imports of pandas data have different memory, for VIEW."""
-    if is_frame(obj):
-        for name, column, other in zip(x.field_names, x.children, again.children, strict=True):
-            if not _is_shared(column, other):
-                forbidden(VIEW, "asnested", f"pyarrow copies the column {show(name)} of {name_of_type(type(obj))}")
-    elif not _is_shared(x, again):
-        forbidden(VIEW, "asnested", f"pyarrow copies the elements of {name_of_type(type(obj))} of dtype {obj.dtype}")
+    return _is_labelled(type(obj)) or _is_extension_array(type(obj))
 
 
 def _is_shared(x: Any, again: Any) -> bool:
@@ -379,18 +395,6 @@ def _value_arrays(node: Any) -> Iterator[USMArray]:
     for part in nodes:
         if part is not None:
             yield from _value_arrays(part)
-
-
-def _by_series(obj: Any, copy: bool | None) -> NestedArray | None:
-    """Import a pandas Index or ExtensionArray through a Series that shares its memory.
-
-    As in a Series, NaN is missing. Return None for other objects, for a MultiIndex, and for arrays that pyarrow
-    converts by ``__arrow_array__``.
-    """
-    cls = type(obj)
-    if not (_is_index(cls) or _is_extension_array(cls)) or _is_multi_index(cls) or hasattr(cls, "__arrow_array__"):
-        return None
-    return _by_arrow(sys.modules["pandas"].Series(obj, copy=False), copy)
 
 
 def _dense_column(obj: Any) -> NestedArray | None:
@@ -422,12 +426,10 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if is_arrow_scalar(cls):  # pyarrow exports arrays, not scalars
         forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory, so its value is copied")
         return asnested(sys.modules["pyarrow"].repeat(obj, 1))
-    if hasattr(cls, "__arrow_array__") and sys.modules.get("pyarrow") is not None:  # pandas' extension arrays
+    if hasattr(cls, "__arrow_array__") and sys.modules.get("pyarrow") is not None:
+        forbidden(copy, "asnested", "pyarrow calls __arrow_array__, which may copy")
         pyarrow = needed("pyarrow", "to convert the array")  # waits if another thread is still importing pyarrow
-        column = asnested(pyarrow.array(obj))
-        if copy is VIEW:
-            _refuse_copies(obj, column, asnested(pyarrow.array(obj)))
-        return column
+        return asnested(pyarrow.array(obj))
     if issubclass(cls, VALUES):
         forbidden(copy, "asnested", "values do not have memory to view")
     array = asarray(obj, copy=False if copy is VIEW else copy)

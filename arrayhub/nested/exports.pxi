@@ -20,6 +20,7 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
     ``emit(library, array, copied, obj)`` returns `array`, which was imported from `obj`, as an array of the library. An
     instance of one of the library's classes `own` is returned unchanged if no argument changes it.
     """
+    cdef object source = obj
     cdef bint is_changed = dtype is not None or device is not None
     cdef bint dense = is_dense(obj)
     cdef bint is_own = missing is None and not dense and any([isinstance(obj, getattr(library, cls)) for cls in own])
@@ -29,9 +30,9 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
         return obj
     if copy is False and not dense and is_value(obj):  # values are built whatever `copy` says
         copy = None
-    if missing is not None:
-        obj, copy = hooks.nested.replace_missing(obj, missing, copy, name, dtype)
     try:
+        if missing is not None:
+            obj, copy = hooks.nested.replace_missing(obj, missing, copy, name, dtype)
         array = import_any(obj, copy)
         if is_changed:
             nested = nested_of(array)
@@ -50,9 +51,9 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
         return emit(library, import_any(array, True), True, obj)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
-    if isinstance(refusal, TypeError) and sparse_library(obj) is not None:
-        refusal = hooks.sparse.refusal_of_sparse(obj, name)
-    raise hooks.advice.complete_refusal(refusal, obj, name)
+    if isinstance(refusal, TypeError) and sparse_library(source) is not None:
+        refusal = hooks.sparse.refusal_of_sparse(source, name)
+    raise hooks.advice.complete_refusal(refusal, source, name)
 
 
 cpdef object import_any(obj, copy):

@@ -56,7 +56,7 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str, dtype: Any = 
         except (BufferError, TypeError, ValueError) as error:
             raise _error_of_column(error, call, name) from error
         dense.append((name, array if dtype is None else casting.cast(array, dtype)))
-    common = _common_type(dense, call) if dense else np.dtype(np.float64)
+    common = _common_type(dense, call) if dense else np.dtype(dtype or np.float64)
     made = np.empty((length, len(dense)), common, order="F")
     for k, (name, column) in enumerate(dense):
         values = as_numpy(column)

@@ -493,7 +493,8 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, 
             if dtype is not None and isinstance(filled, USMArray) and filled.dtype.kind == "f":
                 filled = clear_missing(filled, ~as_numpy(mask))
         values.append((name, filled))
-    return matrix(values, length, "missing", dtype), matrix(masks, length, "missing") if masks else None
+    mask = matrix(masks, length, "missing", np.dtype(bool)) if masks or _is(missing, "mask") else None
+    return matrix(values, length, "missing", dtype), mask
 
 
 def _is(missing: Any, word: str) -> bool:

@@ -444,7 +444,9 @@ cpdef object unpack_bits(Tree t):
     if t is None or not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
         raise TypeError(f"unpack_bits: {show(t)} is not of kind 'bits'")
     wait_for(<Descriptor> t.content, "content")
-    return asarray(unpack_bitmap(t.content, t.bit, t.length))
+    cdef Descriptor a = asarray(unpack_bitmap(t.content, t.bit, t.length))
+    a.flags_ |= COPIED
+    return a
 
 
 cpdef object bitmap_of(object mask):

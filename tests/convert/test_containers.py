@@ -7,6 +7,7 @@ import arrayhub as ah
 
 pd, pl, pa = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
 
+GIVEN = pytest.importorskip("nested_sources").SOURCES  # requires the other libraries
 TYPES = [pd.DataFrame, pl.DataFrame, pa.Table, pa.RecordBatch]
 MATRIX = np.asfortranarray([[1.0, 2.0], [3.0, 4.0]])
 COLUMNS = {"a": [1, 2], "b": [0.5, 1.5]}
@@ -117,10 +118,23 @@ def test_columns_of_a_frame_of_one_type_are_shared(cls):
     for made in (ah.convert(frame, cls, copy=False), ah.like(frame, cls, copy=False)):
         column = made["b"] if cls is pl.DataFrame else made.column(1)
         assert ah.asarray(column).ptr == MATRIX[:, 1].ctypes.data
-    strided = pd.DataFrame(np.ascontiguousarray(MATRIX), columns=["a", "b"], copy=False)
-    with pytest.raises(BufferError, match=r"the columns of the array, .* are not contiguous.*, copy=True\)$"):
-        ah.like(strided, cls, copy=False)
-    assert names_of(ah.like(strided, cls, copy=True)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("to", ["arrow", "polars", pl.DataFrame, pa.Table, pa.RecordBatch])
+@pytest.mark.parametrize("name", [name for name in GIVEN if "gaps" in name])
+def test_pandas_columns_with_gaps_are_shared_or_refused(name, to):
+    given, library = GIVEN[name](), "polars" if to in ("polars", pl.DataFrame) else "arrow"
+    model = to if isinstance(to, type) else ah.convert([1], to)
+    for call in (ah.convert, lambda x, to, copy: ah.like(x, model, copy=copy)):
+        with pytest.raises(ah.Refusal) as raised:
+            call(given, to, copy=False)
+        assert raised.value.call == ah.explain(given, to=library).call == f"arrayhub.as_{library}(x, copy=True)"
+        assert len(call(given, to, copy=None)) == len(call(given, to, copy=True)) == len(given)
+    expected = ah.convert(given.copy(), library, copy=True)
+    assert eval(raised.value.call, {"arrayhub": ah, "x": given}).equals(expected)
+    if name in ("pd frame gaps", "pd frame gaps mixed"):
+        assert ah.asarray(ah.asnested(given)["b"]).ptr == given["b"].to_numpy().ctypes.data
+        assert ah.asnested(given).to_list() == ah.asnested(given.copy()).to_list()
 
 
 @pytest.mark.parametrize("cls", [pa.Table, pa.RecordBatch])

@@ -341,7 +341,13 @@ def test_to_accepts_the_same_names_as_convert():
 
 
 @pytest.mark.parametrize("to", ["xarray", "arrayhub", ah.NestedArray, ah.USMArray, np, "scipy.sparse", "sparse"])
-@pytest.mark.parametrize("make", [lambda: np.ones(3), lambda: [[1.0], [2.0, 3.0]], lambda: b"ab", lambda: 3])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.ones(3), lambda: [[1.0], [2.0, 3.0]], lambda: b"ab", lambda: 3, lambda: {"a": {"b": [1, 2]}},
+        lambda: [2**63, -1], lambda: [np.float64(1), np.array(2)], lambda: ah.asnested(np.arange(6.0)[::2]),
+    ],
+)  # fmt: skip
 def test_suggested_call_for_each_target_of_convert_works(make, to):
     x = make()
     explained = ah.explain(x, to=to)

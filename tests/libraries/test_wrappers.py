@@ -119,33 +119,16 @@ def test_pandas_arrow_columns_without_missing_values_are_viewed(series):
             assert a.ptr == chunks.chunk(0).buffers()[1].address + chunks.chunk(0).offset * a.itemsize
 
 
-@pytest.mark.parametrize(
-    "obj",
-    [
-        pd.Series(pd.date_range("2020", periods=3, tz="Europe/Zurich")),
-        pd.date_range("2020", periods=3, tz="UTC"),
-        pd.Series(["a", "b"], dtype="category"),
-        pd.Series(["a", "b"], dtype="str"),
-        pd.Series(["a", None], dtype=object),
-        pd.Series([], dtype="str"),
-        pd.Series(pd.period_range("2020", periods=3, freq="D")),
-        pd.Series([True, False, None], dtype="boolean"),
-        pd.Series([True, False, None], dtype="bool[pyarrow]"),
-        pd.Index(["a", "b"]),
-        pd.array([True, None], dtype="boolean"),
-        pd.Categorical(["a"]),
-        pd.array(pd.date_range("2020", periods=3, tz="UTC")),
-        pd.DataFrame({"a": [1], "s": ["x"]}),
-        pd.DataFrame({"a": [1], "b": [True]}),
-        pd.DataFrame({"a": ["x"], "b": ["y"]}),
-        pd.DataFrame({"a": [1, 2], "b": [3, None]}, dtype="Int64"),
-    ],
-    ids=named,
+ENCODED = (
+    *("Int64 missing", "object numbers", "strings missing", "arrow strings", "string array", "object lists"),
+    *("decimals", "datetime zone", "categorical", "categorical index", "categorical array", "frame missing"),
+    *("frame strings", "frame bools", "boolean missing", "period", "zone index", "zone array", "index of strings"),
 )
-def test_errors_for_pandas_data_of_objects_suggest_asnested(obj):
-    pytest.importorskip("pyarrow")
-    with pytest.raises(TypeError):
-        ah.asarray(obj.to_numpy())
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_errors_for_pandas_data_of_objects_suggest_asnested(name):
+    obj = pytest.importorskip("nested_sources").SOURCES[f"pd {name}"]()
     with pytest.raises((TypeError, BufferError)) as raised:
         ah.as_torch(obj)
     assert raised.value.call and called(raised.value.call, obj) is not None

@@ -70,6 +70,9 @@ def test_error_for_0d_arrays_suggests_reshape():
         for export in (ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward):
             with pytest.raises(TypeError, match=r"x\)?\.reshape\(-1\)"):
                 export(obj, copy=True)
+        with pytest.raises(ah.Refusal) as raised:
+            ah.as_arrow(obj, missing=0)
+        assert raised.value.call == ah.explain(obj, to="arrow").call
     assert ah.as_arrow(np.array(1).reshape(-1), copy=True).to_pylist() == [1]
 
 

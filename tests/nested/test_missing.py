@@ -349,6 +349,13 @@ def test_nanoseconds_of_pandas_values_are_kept(zone):
     assert pa.array(coarse.fill_null(moment.floor("us"))).cast(pa.int64()).to_pylist() == [10**6]
 
 
+def test_nanoseconds_of_objects_in_an_index_are_kept():
+    moments = pd.Index([pd.Timestamp(1, unit="ns"), None], dtype=object)
+    for index in (moments, pd.MultiIndex.from_arrays([moments, [1, 2]])):
+        times = ah.as_arrow(pd.DataFrame({"a": [1.5, 2.5]}, index=index)).field(1)
+        assert times.type == pa.timestamp("ns") and times.cast(pa.int64()).to_pylist() == [1, None]
+
+
 def test_nanoseconds_of_pandas_timedeltas_are_kept():
     step = pd.Timedelta(10**9 + 1, unit="ns")
     assert ah.as_numpy(pa.array([0, None], pa.duration("ns")), missing=step).astype(int).tolist() == [0, 10**9 + 1]
