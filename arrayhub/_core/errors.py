@@ -100,8 +100,8 @@ class RangeRefusal(Refusal, OverflowError):
     """A `Refusal` because of a value that is out of the range of a type, or that the type would round."""
 
 
-class PlaceError(BufferError):
-    """Error for memory on another device than that of the target of a conversion."""
+class PlaceError(Refusal):
+    """A `Refusal` because of memory on another device than that of the target of a conversion."""
 
 
 class InterfaceError(_Fields, ValueError):

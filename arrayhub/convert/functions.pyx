@@ -677,7 +677,7 @@ cdef bint is_of_jax(object obj) except -1:
 def is_array_of(obj, str name, /):
     """Return whether `obj` is an array of a library, which the export to this library returns unchanged."""
     cdef Library to = EXPORTERS.get(name)
-    return to is not None and is_own(obj, to)
+    return to is not None and (is_own(obj, to) or to is _JAX and is_of_jax(obj))
 
 
 cdef object give(object obj, Library to, object copy, bint allow_readonly):
@@ -855,12 +855,13 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     """Call `give` for an array with other elements or on another device. These changes may copy whatever `copy` says."""
     if dtype is None and device is None and missing is None:
         return give(obj, to, copy, allow_readonly)
-    cdef bint narrow = dtype is None and is_narrowed(obj, to)
+    cdef bint narrow = dtype is None and is_narrowed(obj, to), is_fresh
     copy = check_copy(copy, to.call)
     mask = None
     if missing is not None and not is_complete(obj, missing):
         obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY, as_dtype(dtype), to is _TORCH)
-        if copy is False and (mask is None or dtype is not None):
+        is_fresh = isinstance(obj, Descriptor) and (<Descriptor> obj).flags_ & COPIED      # such as the values of a list
+        if copy is False and (mask is None or dtype is not None or is_fresh):
             copy = None
     if narrow:      # before the export, which does not know that the elements were values
         obj, copy = narrow_for_jax(import_or_build(obj, None, False), to.call), None if copy is False else copy

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from arrayhub._core.copying import Copy, check_copy
+from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub.convert.functions import EXPORTERS
 from arrayhub.convert.names import OWN, library_name
-from arrayhub.convert.target import Target, array_of, target_of
+from arrayhub.convert.target import Target, array_of, convert_to, target_of
 from arrayhub.libraries.numpy import is_value
 from arrayhub.runtimes.cuda import stream_of_array
 from arrayhub.runtimes.sycl import queue_of
@@ -63,9 +63,8 @@ class Placement:
         >>> placement(np.ones(2)).asarray([1, 2]).device
         Device('cpu')
         """
-        copy = check_copy(copy, "placement")
         target = Target(OWN, None, self._target.device, self._target.model)
-        return target.convert(obj, "placement", copy, dtype, move=copy is not False)
+        return convert_to(target, obj, "placement", copy, dtype)
 
     def convert(
         self, obj: Any, *, copy: Copy = None, dtype: Any = None, labels: bool = False, missing: Any = None
@@ -77,8 +76,7 @@ class Placement:
         >>> placement(np.ones(2)).convert([1, 2])
         array([1, 2])
         """
-        copy = check_copy(copy, "placement")
-        return self._target.convert(obj, "placement", copy, dtype, labels, missing, move=copy is not False)
+        return convert_to(self._target, obj, "placement", copy, dtype, labels, missing)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Placement):

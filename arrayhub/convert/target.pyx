@@ -26,7 +26,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device, is_host_readable
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, PlaceError, name_of_type, show
+from arrayhub._core.errors import PASSES_ON, PlaceError, Refusal, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.casting import check_fit
@@ -91,12 +91,12 @@ cdef class Target:
         """
         cdef ArrayType found = type_row(type(obj))
         cdef object cls = self.cls
-        if array is None and found is not None and (
+        if array is None and found is not None and missing is None and (
             found.sparse is not None or found.owner == "torch" and not found.refused and _is_sparse_tensor(obj.layout)
         ):
             return self._convert_sparse(obj, call, copy, dtype, move)
         cdef bint moves = move or copy is True
-        cdef bint is_of_library = found is not None and found.owner == self.library
+        cdef bint is_of_library = found is not None and found.owner == self.library and not found.refused
         cdef str inner = self._inner() if self.library == "xarray" else None      # the library of the data
         given = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
         if isinstance(dtype, str) and dtype == "model":
@@ -104,7 +104,9 @@ cdef class Target:
         elif dtype is None and (self.library == "jax" or inner == "jax"):
             given = _narrow(given, call, copy, missing)
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
-        if self.device is not None and not self.host_only:
+        # The export replaces missing values before it moves the elements, which are not missing in a dense array.
+        cdef bint fills = missing is not None and moves and not self.host_only
+        if self.device is not None and not self.host_only and not fills:
             given = self._move(given, call, moves, advice)
         if cls is None and self.model_type is not None and self.model_type.has_maker:
             cls = class_like(self.model, partial(_has_columns, given))
@@ -123,7 +125,7 @@ cdef class Target:
                 made = obj
             else:
                 to = None
-                if moves and copy is None and (found is None or not found.host or self.needed is not None):
+                if moves and (copy is None or fills) and (found is None or not found.host or self.needed is not None or fills):
                     to = self.device if self.device is not None or self.needed is None else f"{self.needed}:0"
                 model = obj if is_of_library else self.model      # an array of the library keeps its own metadata
                 array = array if given is obj and not is_own else None
@@ -208,10 +210,8 @@ cdef class Target:
         if self.device == CPU and is_host_readable(array_of(obj)):
             return asarray(obj).to_host()
         if not allowed and not is_value(obj):
-            raise PlaceError(
-                f"{call}: the memory is on {device}, but the model is on {self.device}; accepted: memory on the same"
-                f" device. Pass {advice}"
-            )
+            reason = f"the memory is on {device}, but the model is on {self.device}"
+            raise PlaceError(call, reason, f"memory on the same device. Pass {advice}")
         if issubclass(type(obj), Tree):
             return obj.to_device(self.device)
         array, memory = asarray(obj, copy=None), array_of(self.model)
@@ -236,14 +236,16 @@ def _with_device_of(made, model, str call, copy):
     if device is None or getattr(made, "device", device) == device or not hasattr(made, "to_device"):
         return made
     if copy is False:
-        raise PlaceError(f"{call}: the result is on {made.device}, but the model is on {device}; accepted: copy=None")
+        raise PlaceError(call, f"the result is on {made.device}, but the model is on {device}", "copy=None")
     return made.to_device(device)
 
 
 def _narrow(obj, str call, copy, missing):
     """Return `obj`, or its elements as jax narrows elements of 64 bits if x64 is disabled."""
+    from arrayhub.libraries.jax import has_x64
+
     found = array_type(obj)
-    if found is not None and found.owner == "jax":
+    if has_x64() or found is not None and found.owner == "jax":
         return obj
     mask = None
     if missing is not None:
@@ -266,8 +268,8 @@ cdef int _check_place(Target target, obj, str call, str advice) except -1:
     needed = target.needed or "cpu"
     fits = array.device.type.startswith(target.row.device_type) or needed == "cpu" and is_host_readable(array)
     if not fits:
-        text = f"{call}: the memory is on {array.device}; accepted: memory on {needed}."
-        raise PlaceError(f"{text} Pass {advice.format(needed)}")
+        accepted = f"memory on {needed}. Pass {advice.format(needed)}"
+        raise PlaceError(call, f"the memory is on {array.device}", accepted)
     return 0
 
 
@@ -454,8 +456,18 @@ def _owner(cls, library, wrapped):
 
 def convert_like(obj, model, str call not None, copy=None, dtype=None, bint labels=False, missing=None):
     """Implement `like`. `call` is the name of the function at the start of error messages."""
+    return convert_to(target_of(model, call), obj, call, copy, dtype, labels, missing)
+
+
+def convert_to(Target target not None, obj, str call not None, copy, dtype, bint labels=False, missing=None):
+    """Call `Target.convert`, which may move `obj` unless `copy` is False. A refusal has the call that works for `obj`."""
     copy = copy if copy is None else check_copy(copy, call)
-    return target_of(model, call).convert(obj, call, copy, dtype, labels, missing, copy is not False)
+    try:
+        return target.convert(obj, call, copy, dtype, labels, missing, copy is not False)
+    except Refusal as error:
+        refusal = error
+    is_complete = refusal.call or target.library == OWN
+    raise refusal if is_complete else hooks.advice.complete_refusal(refusal, obj, target.library)
 
 
 cpdef Target target_of(model, str call):

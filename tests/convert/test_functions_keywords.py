@@ -215,12 +215,20 @@ def test_mask_keeps_its_type_beside_dtype():
     assert (values.dtype, mask.dtype, mask.tolist()) == (torch.float32, torch.bool, [False, True])
     masked = ah.as_numpy(x, missing="mask", dtype="f4")
     assert masked.dtype == "f4" and masked.tolist() == [1, None]
+    assert [(len(x), x.dtype) for x in ah.as_torch({}, missing="mask")] == [(0, torch.float64), (0, torch.bool)]
 
 
 def test_asarray_takes_missing():
     assert ah.asarray([1, None, 3], missing=0).tolist() == [1, 0, 3]
     assert ah.asarray(pyarrow.array([1, None]), missing=7).tolist() == [1, 7]
     assert ah.asarray(polars.Series([1.5, None]), missing=0).tolist() == [1.5, 0]
+
+
+@pytest.mark.parametrize("values", [[1, None, 0], pandas.array([True, None, False]), np.array([1, None, 0], object)])
+def test_masks_do_not_depend_on_the_address_of_the_values(values):
+    with jax.enable_x64(True):
+        made = [ah.as_jax(values, missing="mask") for _ in range(10)]  # jax shares only memory at multiples of 64 bytes
+    assert {tuple(mask.tolist()) for _, mask in made} == {(False, True, False)}
 
 
 # ----------------------------------------------------------------------------------- lazy conjugate and negative bits
@@ -264,7 +272,7 @@ UNCHANGED = {
         torch.eye(2).to_sparse(), torch.ones(3)[::2], torch.tensor([1 + 1j]).conj(),
         torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged),
     ],
-    "jax": [jax.numpy.ones(2)],
+    "jax": [jax.numpy.ones(2), jax.random.key(0)],
     "numpy": [np.ones(2), np.ones((2, 2))[::-1], np.ones(2, ">f4"), np.broadcast_to(1.0, (2, 2))],
     "pandas": [pandas.Series([1, None]), pandas.DataFrame({"a": [1], "b": ["x"]})],
     "polars": [polars.Series([1, None]), polars.DataFrame({"a": [1]}), polars.Series(["a"])],

@@ -86,3 +86,33 @@ def test_objects_that_are_not_arrays_raise():
 def test_capsule_is_read_once(copy, dtype):
     x = ah.placement(np.ones(2, "f4")).asarray(np.arange(3.0).__dlpack__(), copy=copy, dtype=dtype)
     assert x.tolist() == [0, 1, 2] and x.dtype == {None: "f8", "model": "f4"}.get(dtype, dtype)
+
+
+@pytest.mark.parametrize(
+    ("library", "make", "keywords"),
+    [
+        ("torch", lambda torch: torch.ones(3).untyped_storage(), {}),
+        ("torch", lambda torch: pytest.importorskip("scipy.sparse").csr_array(np.eye(3)), {"missing": 0}),
+        ("torch", lambda torch: ah.ones(3, memory="usm_device"), {}),
+        ("dpnp", lambda dpnp: np.ones(3), {}),
+        ("pyarrow", lambda pyarrow: pytest.importorskip("scipy.sparse").csr_array(np.eye(3)), {}),
+    ],
+)
+def test_like_and_placement_refuse_what_convert_refuses(library, make, keywords):
+    library = pytest.importorskip(library)
+    ah.sycl_runtime.configure()
+    x, model, calls = make(library), ah.convert([1.5], library), set()
+    for function in (ah.convert, ah.like, lambda x, model, **keywords: ah.placement(model).convert(x, **keywords)):
+        with pytest.raises(ah.Refusal) as raised:
+            function(x, library if function is ah.convert else model, copy=False, **keywords)
+        calls.add(raised.value.call)
+    (call,) = calls
+    assert not call or len(eval(call, {"arrayhub": ah, "x": x})) == 3
+
+
+def test_missing_values_are_replaced_before_a_series_is_moved():
+    dpnp, pandas = pytest.importorskip("dpnp"), pytest.importorskip("pandas")
+    ah.sycl_runtime.configure()
+    for copy in (None, True):
+        made = ah.like(pandas.Series([1.0, np.nan]), dpnp.zeros(1), missing=0, copy=copy)
+        assert type(made) is dpnp.ndarray and made.tolist() == [1, 0]
