@@ -16,10 +16,7 @@ arrayhub.sycl_runtime.configure()  # tests use dpctl and dpnp directly, also in 
 
 
 def pytest_configure(config):
-    """Disable garbage collection until the tests are collected, which takes a third less time without it.
-
-    Draw fewer random examples of each rule if slow tests are omitted.
-    """
+    """Collect without garbage collection, in two thirds of the time, and draw fewer examples without slow tests."""
     gc.disable()
     is_fast = config.option.markexpr == "not slow"
     hypothesis.settings.register_profile("arrayhub", max_examples=60 if is_fast else 400, deadline=None)

@@ -254,7 +254,11 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
 
 
 cdef object copy_host(Descriptor a):
-    """Return a tensor that torch copies, with several threads, from compact host memory. Return None for other memory."""
+    """Return a tensor that torch copies, with several threads, from compact host memory.
+
+    Return None for other memory, and if torch does not copy it: because memory is exhausted, or in a mode of torch such as
+    FakeTensorMode.
+    """
     if (a.device_.device_type != kDLCPU or not a.flags_ & C_CONTIGUOUS or dtypes.bits_of(a.dl_dtype_) == 128
             or not surely_known(a)):
         return None
@@ -262,8 +266,8 @@ cdef object copy_host(Descriptor a):
     view = emit(a, False, True)
     try:
         tensor = view.clone()
-    except RuntimeError as error:
-        raise allocation_error(size_of(a) * a.itemsize_, "cpu", error) from error
+    except Exception:      # FakeTensorMode raises AssertionError, and other modes may raise any error
+        return None
     if since is not None:
         tracing.report("copy", "torch", "cpu", "cpu", a.nbytes, since)
     return tensor
@@ -412,16 +416,11 @@ cdef Descriptor new_memory(Py_ssize_t nbytes, Descriptor model):
     device = f"cuda:{model.device_.device_id}" if model.device_.device_type == kDLCUDA else "cpu"
     try:
         tensor = _torch.empty(nbytes, dtype=_uint8, device=device)
-    except RuntimeError as error:
-        raise allocation_error(nbytes, device_name(model), error) from error
+    except RuntimeError as error:      # torch.OutOfMemoryError, or for host memory RuntimeError itself
+        reason = first_line(error)
+        text = f"torch: cannot allocate {nbytes} bytes on {device_name(model)} ({reason})"
+        raise (MemoryError(text) if "memory" in reason.lower() else BufferError(text)) from error
     return parse(tensor, None)
-
-
-cdef object allocation_error(Py_ssize_t nbytes, str device, object error):
-    """Return the error for an error of torch's allocator: torch.OutOfMemoryError, or for host memory RuntimeError itself."""
-    reason = first_line(error)
-    text = f"torch: cannot allocate {nbytes} bytes on {device} ({reason})"
-    return MemoryError(text) if "memory" in reason.lower() else BufferError(text)
 
 
 # --------------------------------------------------------------------------------------------------------------- errors

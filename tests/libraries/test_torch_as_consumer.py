@@ -66,6 +66,12 @@ def test_array_with_negative_strides_is_exported_as_a_copy():
         assert made.tolist() == [2.0, 1.0, 0.0]
 
 
+def test_copies_have_memory_in_a_fake_mode():
+    with torch._subclasses.FakeTensorMode():  # rejects clone()
+        made = ah.as_torch(np.arange(3.0), copy=True)
+    assert type(made) is torch.Tensor and made.tolist() == [0, 1, 2]
+
+
 def test_read_only_memory_has_the_flag_in_its_capsule():
     """torch ignores the flag (pytorch/pytorch#44027); as_torch does not."""
     x = ah.asarray(b"hello")

@@ -13,9 +13,6 @@ def grid(*shape, dtype="f8"):
     return np.arange(np.prod(shape)).astype(dtype).reshape(shape)
 
 
-LONG_DOUBLES = grid(4, dtype="g").tobytes()  # once, because x86 leaves the padding of the elements undefined
-
-
 class OwnRecord(np.void):
     """A user-defined class for the elements of records."""
 
@@ -32,6 +29,7 @@ def packed_int4():
 
 
 LARGE = grid(40, 50, 3)
+LONG_DOUBLES = grid(4, dtype="g").tobytes()  # once, because x86 leaves the padding of the elements undefined
 
 # Functions that create arrays to pickle, so that tests do not share arrays.
 SOURCES = {
