@@ -360,8 +360,10 @@ cdef Descriptor by_other_means(object obj, list refusals):
             except (OverflowError, TypeError) as error:
                 raise form_of(error)
         return a
-    if isinstance(obj, Tree) and obj.kind == "flat" and obj.extension is None and obj.meaning is None and obj.validity is None:
-        return obj.content      # Arrow does not have the strides of its elements
+    if isinstance(obj, Tree):
+        content = hooks.nested_array.unwrap_flat(obj)
+        if isinstance(content, Descriptor):      # Arrow does not have the strides of its elements
+            return content
     if refusals:
         raise refusal_error(obj, refusals) from refusals[0][1]
     from arrayhub.libraries import wrappers

@@ -49,9 +49,9 @@ class Entry(NamedTuple):
 
     @property
     def refuses_protocols(self) -> bool:
-        """Whether the protocols of the type would lose information that the wrapper adds to the memory.
+        """True if the protocols of the type would lose information that the wrapper adds to the memory.
 
-        A plug-in's function does not count, because it may merely be faster than the protocols.
+        The result is False for a plug-in's function, which may merely be faster than the protocols.
         """
         return not self.asked and (self.parse is None or self.attribute is not None)
 

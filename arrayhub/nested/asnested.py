@@ -59,6 +59,7 @@ from arrayhub.nested.to_device import child_nodes, rebuild
 
 _is_labelled = derived_from("pandas", "Series", "DataFrame", "Index")
 _is_index = derived_from("pandas", "Index")
+_is_multi_index = derived_from("pandas", "MultiIndex")
 _is_extension_array = derived_from("pandas.api.extensions", "ExtensionArray")
 is_arrow_scalar = derived_from("pyarrow", "Scalar")
 
@@ -260,7 +261,7 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
     BufferError.
     """
     cls = type(obj)
-    if (_is_index(cls) and not hasattr(cls, "levels")) or _is_extension_array(cls):  # a MultiIndex has levels
+    if (_is_index(cls) and not _is_multi_index(cls)) or _is_extension_array(cls):
         obj = sys.modules["pandas"].Series(obj, copy=False)
     try:
         column = from_arrow(obj)
@@ -329,8 +330,10 @@ def _correct_column(column: Any, part: Any, copy: bool | None) -> Any:
         if array is not None and array.dtype == x.content.dtype:
             return part if array.flags["C"] else unwrap_flat(rebuild(x, content=array))
     is_encoded = is_of_objects or kind.packed or kind.characters or hasattr(column.dtype, "pyarrow_dtype")
-    again = from_arrow(column) if copy is VIEW or (copy is False and not is_encoded) else x
-    if not (_is_shared(x.indices, again.indices) if kind.indices else again is x or _is_shared(x, again)):
+    if copy is not VIEW and (copy is not False or is_encoded):
+        return part
+    again = from_arrow(column)
+    if not (_is_shared(x.indices, again.indices) if kind.indices else _is_shared(x, again)):
         reason = f"pyarrow copies the column {show(column.name)} of dtype {column.dtype}"
         raise Refusal("asnested", reason, "contiguous elements, or copy=None", "arrayhub.asnested(x, copy=None)")
     return part
