@@ -2,10 +2,10 @@
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
-from types import SimpleNamespace
-from typing import Any, TypeVar
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, TypeVar
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import Device
@@ -28,8 +28,9 @@ def adapt(
     - Lists, tuples and dicts that contain arrays are passed as new containers of the same type, with converted arrays.
       If a call does not have any array, lists of numbers are converted. Numbers, strings, None, other containers and
       other objects, such as element types, are passed unchanged.
-    - If an annotation is ``Annotated[..., Request(...)]``, only the arguments with such an annotation are converted.
-      They must meet the request. Lengths denoted by the same letter must be equal in all arguments.
+    - An argument whose annotation is ``Annotated[..., Request(...)]``, or a union with it, must meet the request.
+      Lengths denoted by the same letter must be equal in all arguments.
+    - The first parameter is passed unchanged if its name is ``self`` or ``cls``.
     - Copies that were made for the function are read-only if the library has read-only arrays, unless `copy` is True.
       The parameter `out`, and parameters whose request has ``writable=True``, are views or an error.
     - Arrays in the result, including those in tuples, lists and dicts, are converted to the library and the device that
@@ -73,7 +74,7 @@ def adapt(
     TypeError
         - `to` is a function, because the decorator was used without parentheses.
         - The function is a class, a generator function, a staticmethod, a classmethod or not callable.
-        - The annotation of ``*args`` or ``**kwargs`` contains a request.
+        - The annotation of ``*args``, ``**kwargs`` or a container, such as ``list[...]``, contains a request.
         - An annotation that contains a request cannot be evaluated.
     ValueError
         - `to` is not a known library, or `device` is not the name of a device.
@@ -153,15 +154,23 @@ def _find_requests(function: Any, name: str, parameters: Mapping[str, inspect.Pa
     found = {}
     hints = _evaluate_hints(function, name)
     for key, parameter in parameters.items():
-        for extra in getattr(hints.get(key), "__metadata__", ()):
-            if isinstance(extra, type) or not callable(getattr(extra, "asarray", None)):
-                continue
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        for extra, is_inside in _requests_in(hints.get(key)):
+            if is_inside or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TypeError(
                     f"adapt: {name}: {parameter} has a request; accepted: requests for parameters that take one value"
                 )
             found[key] = extra
     return found
+
+
+def _requests_in(hint: Any) -> Iterator[tuple[Any, bool]]:
+    """Yield the requests in an annotation, and whether each is for the items of a container instead of the argument."""
+    for extra in getattr(hint, "__metadata__", ()):
+        if not isinstance(extra, type) and callable(getattr(extra, "asarray", None)):
+            yield extra, False
+    is_argument = typing.get_origin(hint) in (Annotated, typing.Union, UnionType)
+    for part in typing.get_args(hint):
+        yield from ((extra, is_inside or not is_argument) for extra, is_inside in _requests_in(part))
 
 
 def _evaluate_hints(function: Any, name: str) -> dict[str, Any]:

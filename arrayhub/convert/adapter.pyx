@@ -74,11 +74,17 @@ cdef class Adapter:
     cdef readonly bint labels
     cdef readonly list keys
     cdef readonly dict requests
+    cdef bint is_method         # whether the first parameter is `self` or `cls`, which is passed unchanged
 
     def __cinit__(self, function, str name not None, Target target not None, copy, bint labels, missing,
                   list keys not None, dict requests not None):
         self.function, self.name, self.target, self.copy, self.labels = function, name, target, copy, labels
         self.missing, self.keys, self.requests = missing, keys, requests
+        self.is_method = keys[:1] in (["self"], ["cls"])
+
+    def __reduce__(self):      # cloudpickle sends functions by value, with the objects in their closures
+        state = (self.function, self.name, self.target, self.copy, self.labels, self.missing, self.keys, self.requests)
+        return Adapter, state
 
     def call(self, tuple args not None, dict kwargs not None):
         """Call the function with converted arguments, and return the converted result. `kwargs` is changed."""
@@ -155,7 +161,10 @@ cdef class Call:
         cdef list given = list(args), containers = []
         cdef Argument argument
         cdef Py_ssize_t k
-        for k in range(len(args)):
+        cdef bint bound = self.adapter.is_method and len(args) > 0
+        if bound:
+            self.pairs.append((args[0], args[0]))
+        for k in range(bound, len(args)):
             self.classify(k, args[k], containers)
         for key, value in keywords.items():
             self.classify(key, value, containers)
@@ -172,10 +181,7 @@ cdef class Call:
         return given
 
     cdef int classify(self, place, value, list containers) except -1:
-        """Add an argument to the arrays or to the containers. `place` is its index, or its name for a keyword argument.
-
-        If the function has requests, only the arguments with a request are arrays, except None.
-        """
+        """Add an argument to the arrays or to the containers. `place` is its index, or its name for a keyword argument."""
         cdef dict requests = self.adapter.requests
         cdef ArrayType found
         if requests:
@@ -184,7 +190,7 @@ cdef class Call:
             if request is not None and value is not None:
                 writes = bool(getattr(request, "writable", False))
                 self.arrays.append(new_argument(key, value, array_type(value) or _BUILT, writes, place, request))
-            return 0
+                return 0
         if type(value) in _PLAIN:
             return 0
         found = array_type(value)

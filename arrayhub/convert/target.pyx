@@ -75,6 +75,9 @@ cdef class Target:
     def __init__(self, str library not None, cls=None, device=None, model=None):
         self.set_fields(library, cls, device, model, None if model is None else type_row(type(model)))
 
+    def __reduce__(self):
+        return Target, (self.library, self.cls, self.device, self.model)
+
     cdef int set_fields(self, str library, cls, device, model, ArrayType model_type) except -1:
         self.library, self.cls, self.device, self.model, self.model_type = library, cls, device, model, model_type
         self.row = _TARGETS.get(library, _WITHOUT_ROW)
@@ -245,7 +248,7 @@ def _narrow(obj, str call, copy, missing):
     from arrayhub.libraries.jax import has_x64
 
     found = array_type(obj)
-    if has_x64() or found is not None and found.owner == "jax":
+    if has_x64() or copy is False or found is not None and found.owner == "jax":
         return obj
     mask = None
     if missing is not None:

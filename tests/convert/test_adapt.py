@@ -3,10 +3,12 @@
 import asyncio
 import collections
 import os
+import pickle
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
+from children import python
 from dlpack_by_hand import Handmade
 
 import arrayhub as ah
@@ -238,11 +240,12 @@ def test_requests_of_parameters_share_symbolic_lengths():
     R = Annotated[np.ndarray, ah.Request("n * float64", may="cast")]
 
     @ah.adapt("numpy")
-    def weighted(x: R, w: R = None):
-        return x if w is None else x * w
+    def weighted(x: R, w: R | None = None, bias=0.0):  # `bias` has no request, so it is converted as usual
+        assert not isinstance(bias, torch.Tensor)
+        return x if w is None else x * w + bias
 
     assert isinstance(weighted(torch.ones(3)), torch.Tensor)
-    assert weighted(torch.ones(3), torch.ones(3)).tolist() == [1, 1, 1]
+    assert weighted(torch.ones(3), torch.ones(3), torch.ones(3)).tolist() == [2, 2, 2]
     with pytest.raises(ValueError, match="weighted: n is 3 in x, and 2 in w; accepted: equal lengths"):
         weighted(torch.ones(3), torch.ones(2))
     with pytest.raises((TypeError, ValueError), match="weighted: x"):
@@ -336,8 +339,39 @@ def test_objects_that_are_not_plain_functions_raise_at_decoration():
             ah.adapt()(wrapped)
 
 
+def test_self_of_a_method_is_not_converted():
+    class Signal:
+        __array_interface__ = np.arange(3.0).__array_interface__
+
+        @ah.adapt("numpy")
+        def mix(self, other):
+            assert type(self) is Signal
+            return self, other
+
+    x, torch = Signal(), pytest.importorskip("torch")
+    mixed, other = x.mix(torch.ones(3))
+    assert mixed is x and isinstance(other, torch.Tensor)
+
+
+def test_adapted_functions_of_a_script_are_sent_by_value():
+    """A function of `__main__` does not exist in the process of a dask or joblib worker."""
+    sent = python("""
+        import cloudpickle, numpy, arrayhub
+        @arrayhub.adapt("numpy", missing=0)
+        def power(x, n: int):
+            return x if n == 1 else x * power(x, n - 1)
+        print(cloudpickle.dumps((power, lambda x: power(x, 2), arrayhub.placement(numpy.ones(1)))).hex())
+    """)
+    power, square, place = pickle.loads(bytes.fromhex(sent))
+    x = pytest.importorskip("torch").tensor([2.0])
+    assert (power(x, 3).tolist(), square(x).tolist(), place.convert([1]).tolist()) == ([8], [4], [1])
+
+
 def test_unsupported_requests_raise_at_decoration():
     def several(*xs: Annotated[np.ndarray, ah.Request("float64")]):
+        return xs
+
+    def listed(xs: list[Annotated[np.ndarray, ah.Request("float64")]] | None):
         return xs
 
     def unknown(x: "Annotated[np.ndarray, Missing('float64')]", y: "Absent"):  # noqa: F821
@@ -345,6 +379,8 @@ def test_unsupported_requests_raise_at_decoration():
 
     with pytest.raises(TypeError, match=r"adapt: several: \*xs: .* has a request; accepted: requests for parameters"):
         ah.adapt()(several)
+    with pytest.raises(TypeError, match="adapt: listed: xs: list.* has a request; accepted: requests for parameters"):
+        ah.adapt()(listed)
     with pytest.raises(TypeError, match="adapt: unknown: the annotation .* of x cannot be evaluated .*'Missing'"):
         ah.adapt()(unknown)
 
