@@ -471,7 +471,10 @@ cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
     check_numba_memory(a, allow_readonly)
     check_numba_elements(a)
     if host_readable(a):
-        return ndarray(a)
+        source = numpy.find_source(a)
+        return ndarray(a) if source is None else source
+    if is_of_numba(a.base_, a):
+        return a.base_
     from numba import cuda
 
     try:
@@ -485,6 +488,14 @@ cdef object to_numba(Descriptor a, bint copied, bint allow_readonly):
             device.__exit__(None, None, None)
     except Exception as error:      # the CUDA driver or numba's support for it is missing
         raise Refusal("numba", f"as_cuda_array fails for memory on {device_name(a)} ({first_line(error)})") from error
+
+
+cdef bint is_of_numba(object source, Descriptor a) except -1:
+    """Return whether `source`, which `a` was imported from, is a device array of numba with the elements of `a`."""
+    return (
+        a.flags_ & WRITEABLE and root_of(type(source)) in ("numba", "numba_cuda") and source.dtype == get_dtype(a)
+        and (source.shape, source.strides) == (a.shape, a.byte_strides)
+    )
 
 
 cdef int check_numba_memory(Descriptor a, bint allow_readonly) except -1:

@@ -374,6 +374,8 @@ def test_numba_round_trip_shares_memory(cuda, cp):
     assert a.shape == (3, 4)
     assert a.ptr == x.__cuda_array_interface__["data"][0]
     assert a.protocol == "cuda"
+    assert arrayhub.as_numba(x) is x and arrayhub.as_numba(a) is x
+    assert arrayhub.as_numba(a[1:]) is not x and arrayhub.as_numba(x, copy=True) is not x
     assert (arrayhub.as_cupy(a).get() == np.arange(12).reshape(3, 4)).all()
     y = cuda.as_cuda_array(a)
     assert y.__cuda_array_interface__["data"][0] == a.ptr
