@@ -108,6 +108,19 @@ def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream
     >>> arrayhub.asarray(np.array([300]), dtype="i1").tolist()
     [44]
     """
+    if via is not None:      # an error is about this protocol, so that the others are not tried
+        return import_changed(obj, copy, dtype, device, missing, stream, via)
+    cdef PyObject* result = attempt_import(import_changed, obj, copy, dtype, device, missing, stream, None)
+    return take(result) if result != NULL else raise_refusal(obj, "arrayhub")
+
+
+def import_without_advice(obj, /, *, copy=False, via=None):
+    """Call `asarray` for a function that completes the refusals of its own call."""
+    return import_changed(obj, copy, None, None, None, None, via)
+
+
+cdef object import_changed(object obj, object copy, object dtype, object device, object missing, object stream, object via):
+    """Return the result of `asarray`. The field `call` of a refusal may be incomplete."""
     if missing is not None:
         obj = without_missing(obj, missing, dtype)
     if dtype is not None and via is None:
@@ -131,6 +144,12 @@ def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream
 
 cdef object import_alone(object obj):
     """Call `asarray` without keywords."""
+    cdef PyObject* result = attempt_import_alone(import_shared, obj)
+    return take(result) if result != NULL else raise_refusal(obj, "arrayhub")
+
+
+cdef object import_shared(object obj):
+    """Import an object without a copy. The field `call` of a refusal may be incomplete."""
     cdef Descriptor a = import_array(obj, None)
     return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
 
@@ -814,27 +833,32 @@ cdef object give_as(
         return give_traced(obj, to, copy, dtype, device, missing, allow_readonly)
     source = obj if array is None else array
     cdef PyObject* result = attempt_export(give_changed, source, to, copy, dtype, device, missing, allow_readonly)
-    return take(result) if result != NULL else raise_refusal(obj, to)
+    return take(result) if result != NULL else raise_refusal(obj, to.name)
 
 
 cdef extern from *:
     """
-    /* Call an exporter without Cython's `try`. After an error, the result is NULL and an exception is set. */
-    #define arrayhub_attempt_export(give, ...) ((PyObject *)give(__VA_ARGS__))
+    /* Call a function without Cython's `try`. After an error, the result is NULL and an exception is set. */
+    #define arrayhub_attempt(function, ...) ((PyObject *)function(__VA_ARGS__))
     """
-    PyObject* attempt_export "arrayhub_attempt_export"(
+    PyObject* attempt_import_alone "arrayhub_attempt"(object (*view)(object), object obj) noexcept
+    PyObject* attempt_import "arrayhub_attempt"(
+        object (*give)(object, object, object, object, object, object, object), object obj, object copy, object dtype,
+        object device, object missing, object stream, object via
+    ) noexcept
+    PyObject* attempt_export "arrayhub_attempt"(
         object (*give)(object, Library, object, object, object, object, bint), object obj, Library to, object copy,
         object dtype, object device, object missing, bint allow_readonly
     ) noexcept
 
 
-cdef object raise_refusal(object obj, Library to):
-    """Raise the pending exception. A refusal gets the call that works."""
+cdef object raise_refusal(object obj, str name):
+    """Raise the pending exception of an import, or of an export to a library. A refusal gets the call that works."""
     try:
         raise_on()
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
-    raise hooks.advice.complete_refusal(refusal, obj, to.name)
+    raise hooks.advice.complete_refusal(refusal, obj, name)
 
 
 cdef object give_traced(

@@ -16,6 +16,7 @@ rows of equal lengths, the call works for all values.
 import math
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
@@ -42,7 +43,7 @@ from arrayhub.adapters.arrow import type_name, unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame, is_matrix_of_objects
-from arrayhub.convert.functions import CONSUMERS, asarray, is_array_of, objects_of
+from arrayhub.convert.functions import CONSUMERS, asarray, import_without_advice, is_array_of, objects_of
 from arrayhub.convert.names import sparse_library
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
@@ -70,6 +71,7 @@ from arrayhub.sparse.libraries import RULES, sparse_or_none
 
 _ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
 _MAX_DENSE = 2**40  # size in bytes of dense copies that no call proposes
+_advising = threading.local()  # whether the thread is in `complete_refusal`, in which errors need no call
 _MODULES = {"arrow": "pyarrow", "pydata_sparse": "sparse"}  # libraries whose name in `convert` is not their module's
 
 
@@ -140,16 +142,22 @@ class Source(NamedTuple):
 def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseException:
     """Return the error of an export of `obj`, with the call that works in its field `call`."""
     refusal: BaseException = form_of(error)
-    if not isinstance(refusal, Refusal) or _is_complete(refusal):
+    if not isinstance(refusal, Refusal) or _is_complete(refusal) or getattr(_advising, "now", False):
         return refusal
-    found = advise(obj, consumer)
+    _advising.now = True
+    try:
+        found = advise(obj, consumer)
+    finally:
+        _advising.now = False
     # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
     by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
     # Values are built whatever the arguments are, and `advise` does not run queries, so that the same call fails again.
     is_same = (issubclass(type(obj), (*VALUES, dict)) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
     is_place = refusal.call == "x.to_host()"  # of the device that the argument `device` names
     if found.verdict == CANNOT or is_place or not (by_library or is_same or isinstance(refusal, RangeRefusal)):
-        refusal.call = "" if "missing='nan'" in found.call and _is_about_table(refusal, obj) else found.call
+        fails = "missing='nan'" in found.call and _is_about_table(refusal, obj)
+        fails = fails or (consumer == "jax" and isinstance(refusal, RangeRefusal))  # elements that jax would narrow
+        refusal.call = "" if fails else found.call
     elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
         refusal.call = ""
     return refusal
@@ -219,6 +227,8 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     if consumer in NESTING:
         source = _as_nested(obj, source) if isinstance(array, USMArray) else source
         return _of_nested_consumer(obj, source, consumer)
+    if isinstance(obj, np.ndarray) and wrappers.known(type(obj)).refuses_protocols:  # whose memory is not the values
+        return Verdict(consumer, CANNOT, source.reason, _call_on("arrayhub.asnested(x)", array, consumer))
     if consumer not in _ROWS:
         return _of_named(obj, source, consumer)
     if isinstance(array, NestedArray):
@@ -228,8 +238,9 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
 
 def call_of(consumer: str, x: str = "x", *arguments: str) -> str:
     """Return the call that exports `x` to a library. Arguments that are "" are left out."""
-    if consumer in (*CONSUMERS, *NESTING, "scipy"):
-        return f"arrayhub.as_{consumer}({', '.join(filter(None, (x, *arguments)))})"
+    if consumer in ("arrayhub", *CONSUMERS, *NESTING, "scipy"):
+        name = "asarray" if consumer == "arrayhub" else f"as_{consumer}"
+        return f"arrayhub.{name}({', '.join(filter(None, (x, *arguments)))})"
     return f"arrayhub.convert({', '.join(filter(None, (x, repr(consumer), *arguments)))})"
 
 
@@ -297,7 +308,7 @@ def _import_source(obj: Any) -> Source:
     if sparse is not None or (error is not None and (sparse_library(obj) or root_of(cls) == "onedal")):
         return Source(sparse, refusal=error, kind="sparse")
     values = issubclass(cls, (*VALUES, dict))
-    array, error = try_call(_array_like_value if issubclass(cls, VALUES) else asarray, obj)
+    array, error = try_call(_array_like_value if issubclass(cls, VALUES) else import_without_advice, obj)
     if array is not None:
         why = f"a value of type {cls.__name__} cannot be viewed: asarray copies it through NumPy"
         return Source(array, why if values else "")
@@ -489,6 +500,8 @@ def _call_with_cast(consumer: str, x: str, array: Any, dtypes: Iterable[str], mi
     """Return the call that casts an array to the first of several types that the library supports, or ""."""
     cast = next((name for name in dtypes if not _obstacle(_empty(name), consumer)), "")
     moved = "" if _way_to_copy(array, consumer) == "copy=True" else way
+    if consumer == "jax" and cast in ("int32", "uint32") and not (missing or moved):
+        return f"arrayhub.like({x}, jax.numpy.zeros(0))"  # raises an error for integers that `dtype` would wrap
     return cast and call_of(consumer, x, f"dtype={cast!r}", missing, moved)
 
 
@@ -832,14 +845,14 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
             return Verdict(consumer, NOT_TRIED, f"{consumer}.from_dlpack decides, and explain does not call it")
         if not works or (column is not None and column.array is None):
             verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
-            return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, "arrayhub.asnested(x)")
+            return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, _call_without_library(obj))
         if column is not None:
             leaf, copied = column.leaf, dense.reason
             if column.lists:  # which `asarray` refuses without copy=True, as dates of 8 bytes
                 copied = "its lists become rows"
             elif kind_of(leaf).numbers and leaf.meaning is not None:
                 copied = f"{type_name(leaf.meaning)} is converted to NumPy's times"
-            way = copied and "copy=True"
+            way = copied and ("copy=None" if consumer == "arrayhub" else "copy=True")
         elif consumer == "xarray":
             like = attempt(np.empty, 0, array.dtype)[0]
             why = find_obstacle(cast_times, like, True, "xarray")  # times without a unit
@@ -872,7 +885,8 @@ def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
         return ""
     if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
         own = "x.todense()"
-    instead, needs_sparse = own or call, consumer in (*RULES, "arrayhub.SparseArray") and consumer not in _ROWS
+    instead = own if call in ("", "arrayhub.asnested(x)") else call
+    needs_sparse = consumer in (*RULES, "arrayhub.SparseArray") and consumer not in _ROWS
     if source.kind == "sparse" and call and root_of(type(obj)) == "onedal":
         return _call_on(f"{call}.to_dense()", _empty(obj.dtype, 2), consumer)
     if "collect()" in instead:
@@ -886,7 +900,7 @@ def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
     if call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
         return call
     like = attempt(_array_like, obj)[0]
-    if like is not None or not instead or needs_sparse or root_of(type(obj)) == "torch":
+    if like is not None or not instead or needs_sparse:
         return _call_on(instead, like, consumer) if instead else ""
     return call_of(consumer, instead, "copy=True" if consumer in _ROWS and consumer not in ("numpy", *NESTING) else "")
 
@@ -912,6 +926,8 @@ def _call_on_pandas(obj: Any, consumer: str) -> str:
 
 def _array_like(obj: Any) -> Any:
     """Return an array or a pandas object without elements, of the type that the table's call on `obj` returns."""
+    if root_of(type(obj)) == "torch":
+        return _tensor_like(obj)
     if hasattr(obj, "divisions"):  # of dask.dataframe, which computes objects of pandas
         pandas: Any = sys.modules["pandas"]
         if obj.ndim == 1:
@@ -925,3 +941,13 @@ def _array_like(obj: Any) -> Any:
     if root_of(type(obj)) == "polars":  # the call casts a type that only polars defines to float
         return asarray(np.broadcast_to(0.0, (0,)))  # read-only, as the memory of polars
     return _empty(dtype, getattr(obj, "ndim", 1))
+
+
+def _tensor_like(obj: Any) -> Any:
+    """Return a tensor or an array of the type that the table's call on an object of torch returns, without copying."""
+    torch: Any = sys.modules["torch"]
+    if not isinstance(obj, torch.Tensor):
+        return obj.data if hasattr(obj, "batch_sizes") else torch.empty(0, dtype=getattr(obj, "dtype", torch.uint8))
+    if obj.is_quantized:
+        return torch.empty(0)
+    return obj.detach() if obj.requires_grad else torch.empty((0,) * obj.ndim, dtype=obj.dtype)  # else it is lazy

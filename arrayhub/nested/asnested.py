@@ -28,7 +28,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
-from arrayhub.convert.functions import as_numpy, asarray, objects_of, refuse_bytes
+from arrayhub.convert.functions import as_numpy, import_without_advice, objects_of, refuse_bytes
 from arrayhub.convert.labels import get_names, label_kind
 from arrayhub.convert.names import sparse_library
 from arrayhub.convert.target import array_of
@@ -211,7 +211,7 @@ def refuse_storage(obj: Any, x: NestedArray) -> None:
     """Raise the error of `asarray` for pandas data whose stored numbers are not the values, such as periods."""
     first = x.chunks[0]
     if not known(type(obj)).asked and kind_of(first).numbers and first.extension is not None:
-        asarray(obj)
+        import_without_advice(obj)
 
 
 def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
@@ -435,7 +435,7 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return asnested(pyarrow.array(obj))
     if issubclass(cls, VALUES):
         forbidden(copy, "asnested", "values do not have memory to view")
-    array = asarray(obj, copy=False if copy is VIEW else copy)
+    array = import_without_advice(obj, copy=False if copy is VIEW else copy)
     if array.ndim == 0:
         reason = f"{show(array)} has 0 dimensions"
         raise TypeRefusal("asnested", reason, "one or more", "arrayhub.asnested(arrayhub.asarray(x).reshape(-1))")

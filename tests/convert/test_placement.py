@@ -107,7 +107,10 @@ def test_like_and_placement_refuse_what_convert_refuses(library, make, keywords)
             function(x, library if function is ah.convert else model, copy=False, **keywords)
         calls.add(raised.value.call)
     (call,) = calls
-    assert not call or len(eval(call, {"arrayhub": ah, "x": x})) == 3
+    assert not call or len(eval(call, {"arrayhub": ah, "x": x, library.__name__: library})) in (
+        3,
+        12,
+    )  # a storage has bytes
 
 
 def test_missing_values_are_replaced_before_a_series_is_moved():

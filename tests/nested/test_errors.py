@@ -84,7 +84,7 @@ def failed_call(function, x, **keywords):
         call = getattr(error, "call", "")
         if call:
             try:
-                eval(call, {"arrayhub": ah, "x": x})
+                eval(call, {"arrayhub": ah, "jax": jax, "x": x})
             except (AttributeError, BufferError, TypeError, ValueError, OverflowError) as second:
                 return call, second
     return None
