@@ -1,17 +1,15 @@
 """Reports of imports, exports and copies to open traces. Without one, the only cost is a test of `open_traces`.
 
-Events are reported in three places: imports by `import_traced` of convert/dispatch, exports by `give_traced` of
-convert/functions, and copies by `_engine` of transfer. An import or export within another one is not reported.
+Conversions are reported by `call_traced` of convert/functions, copies by `_engine` of transfer, and assignments by
+`_store` of array/assignment. A conversion within another one is not reported.
 
 A trace is an object with a method `record`, which is called with the kind of event (``"in"``, ``"out"`` or ``"copy"``),
 the method (a protocol or a call, for example ``"dlpack"``), the source, the target, the size in bytes and the time in
 seconds. It is called directly after the event, in the same thread, so that it can find the line of the program.
 """
 
-from time import perf_counter
+import threading
 from typing import Any
-
-from arrayhub._core.errors import name_of_type
 
 # A trace that is entered twice is listed twice. Threads change the list without a lock, by one method call at a time.
 open_traces: list[Any] = []
@@ -31,27 +29,23 @@ def stop(trace: Any) -> bool:
     return trace not in open_traces
 
 
-def report(kind: str, method: str, source: str, target: str, nbytes: int, since: float) -> None:
-    """Report an event that began at `since`, a result of ``time.perf_counter``."""
-    seconds = perf_counter() - since
+class _Thread(threading.local):
+    """Size of all copies that a thread has reported, in bytes."""
+
+    nbytes = 0
+
+
+thread = _Thread()
+
+
+def report(kind: str, method: str, source: str, target: str, nbytes: int, seconds: float) -> None:
+    """Report an event."""
+    thread.nbytes += nbytes if kind == "copy" else 0
     for trace in dict.fromkeys(open_traces):
         trace.record(kind, method, source, target, nbytes, seconds)
 
 
-def report_import(obj: object, array: Any, since: float) -> None:
-    """Report the import of `obj` as `array`, and the copy if `array` is one. Do nothing if `obj` is `array` itself."""
-    if array is obj:
-        return
-    for kind in ("copy", "in") if array.is_copy else ("in",):
-        report(kind, array.protocol, name_of_type(type(obj)), str(array.device), array.nbytes, since)
-
-
-def report_export(call: str, obj: object, result: object, since: float) -> None:
-    """Report the export of `obj` as `result` by the function named `call`."""
-    report("out", call, name_of_type(type(obj)), name_of_type(type(result)), _read_nbytes(result), since)
-
-
-def _read_nbytes(array: object) -> int:
+def read_nbytes(array: object) -> int:
     """Return ``nbytes`` of an array, or 0 if the attribute is missing, raises RuntimeError or is not an int."""
     try:
         nbytes = getattr(array, "nbytes", 0)

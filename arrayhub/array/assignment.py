@@ -1,8 +1,10 @@
 """``x[key] = value`` and ``to_device(out=)``: explicit copies into existing memory, with a cast on the host."""
 
 import datetime
+from time import perf_counter
 
 from arrayhub import transfer
+from arrayhub._core import tracing
 from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.errors import ValueRefusal
 from arrayhub._core.hooks import hooks
@@ -50,7 +52,10 @@ def _store(given, target):
     try:
         given = as_ndarray(given, target.dtype)
         if on_host:
+            since = perf_counter()
             ndarray(target)[...] = given
+            if tracing.open_traces:
+                tracing.report("copy", "assign", "cpu", str(target.device), target.nbytes, perf_counter() - since)
     except ValueError as error:  # NumPy's message does not name the call
         raise ValueRefusal("x[...] = value", str(error)) from error
     if not on_host:

@@ -5,12 +5,10 @@
 
 import sys
 from datetime import datetime, timedelta
-from time import perf_counter
 
 import numpy
 
 cimport numpy as cnp
-from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.pycapsule cimport PyCapsule_CheckExact
 from libc.math cimport fabs, isinf
@@ -52,7 +50,6 @@ from arrayhub.libraries.known cimport (
 from arrayhub.runtimes.host cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
-from arrayhub._core import tracing
 from arrayhub._core.errors import (
     PASSES_ON,
     InterfaceError,
@@ -231,8 +228,6 @@ cdef Descriptor import_array(object obj, object stream):
 
     Some importers pass `stream` to the producer. In every case, `on_stream` makes the stream wait for the producer's work.
     """
-    if is_traced():
-        return import_traced(obj, stream, None)
     cdef unsigned int record = record_of(obj)
     cdef Importer importer = importers[importer_of(record)]
     cdef Descriptor a = None
@@ -243,36 +238,6 @@ cdef Descriptor import_array(object obj, object stream):
     if labels_of(record) != UNLABELLED:
         a = add_labels(obj, a, labels_of(record))
     return a if stream is None else on_stream(a, stream, a is not obj)
-
-
-cdef extern from *:
-    """
-    /* Number of nested traced imports and exports of this thread. A threading.local is not used, because its access can
-       fail if memory is exhausted. */
-    static _Thread_local int arrayhub_trace_depth;
-    """
-    int trace_depth "arrayhub_trace_depth"
-
-cdef list _open_traces = tracing.open_traces
-
-
-cdef inline bint is_traced() noexcept:
-    """Return whether to report an import or export: a trace is open, and this thread is not within another one."""
-    return PyList_GET_SIZE(_open_traces) != 0 and trace_depth == 0
-
-
-cdef Descriptor import_traced(object obj, object stream, object via):
-    """Call `import_array`, or `import_via`, and report the import to `trace`."""
-    global trace_depth
-    cdef Descriptor a
-    since = perf_counter()      # first, because this can fail if memory is exhausted
-    trace_depth += 1
-    try:
-        a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
-    finally:
-        trace_depth -= 1
-    tracing.report_import(obj, a, since)
-    return a
 
 
 cdef Descriptor return_own(object obj, object stream):
@@ -591,8 +556,6 @@ cdef Descriptor import_inner(object obj, object row, object inner):
 cdef Descriptor import_via(object obj, object stream, object via):
     """Import `obj` through the protocol that the caller chose."""
     cdef Descriptor a
-    if is_traced():
-        return import_traced(obj, stream, via)
     row = _VIA.get(via) if isinstance(via, str) else None
     if row is None:
         raise ValueError(f"asarray: via is {show(via)}; accepted: {', '.join(_VIA)}")

@@ -3,7 +3,10 @@
 The included file, dispatch, selects the importer or protocol for an object.
 """
 
+from time import perf_counter
+
 cimport cython
+from cpython.list cimport PyList_GET_SIZE
 
 from arrayhub._core.tree cimport Tree
 from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, host_readable, is_aligned, same_layout
@@ -12,13 +15,14 @@ from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library
 
 from arrayhub import transfer
+from arrayhub._core import tracing
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, ValueRefusal, first_line, form_of, name_argument
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import NESTING, TARGETS
-from arrayhub.transfer.host_copies import order_on_stream
+from arrayhub.transfer.host_copies import order_on_stream, share_bytes
 
 include "dispatch.pxi"
 
@@ -121,6 +125,8 @@ def import_without_advice(obj, /, *, copy=False, via=None):
 
 cdef object import_changed(object obj, object copy, object dtype, object device, object missing, object stream, object via):
     """Return the result of `asarray`. The field `call` of a refusal may be incomplete."""
+    if is_traced():
+        return call_traced("asarray", obj, asarray, copy=copy, dtype=dtype, device=device, missing=missing, stream=stream, via=via)
     if missing is not None:
         obj = without_missing(obj, missing, dtype)
     if dtype is not None and via is None:
@@ -150,6 +156,8 @@ cdef object import_alone(object obj):
 
 cdef object import_shared(object obj):
     """Import an object without a copy. The field `call` of a refusal may be incomplete."""
+    if is_traced():
+        return call_traced("asarray", obj, asarray)
     cdef Descriptor a = import_array(obj, None)
     return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
 
@@ -504,7 +512,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     return asarray(obj, via="dlpack", device=device, copy=copy, stream=stream)
 
 
-cdef Descriptor import_allowed(object obj, object copy, str call):
+cpdef Descriptor import_allowed(object obj, object copy, str call):
     """Import `obj` as the argument `copy` permits."""
     cdef Descriptor a
     if copy is not False and (copy is None or check_copy(copy, call) is not False):
@@ -518,6 +526,8 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
     if is_sparse(obj):
         return None
     try:
+        if is_traced() and not isinstance(obj, Tree):
+            return call_traced("asarray", obj, import_allowed, copy, call)
         return import_array(obj, None) if isinstance(obj, Tree) else import_allowed(obj, copy, call)
     except (BufferError, TypeError) as error:
         refusal = error
@@ -830,7 +840,8 @@ cdef object give_as(
     `array` is the imported `obj`, or None. A refusal has the call that works for `obj` in its field `call`.
     """
     if is_traced():
-        return give_traced(obj, to, copy, dtype, device, missing, allow_readonly)
+        return call_traced(to.call, obj, convert, to.name, copy=copy, dtype=dtype, device=device, missing=missing,
+                           allow_readonly=allow_readonly)
     source = obj if array is None else array
     cdef PyObject* result = attempt_export(give_changed, source, to, copy, dtype, device, missing, allow_readonly)
     return take(result) if result != NULL else raise_refusal(obj, to.name)
@@ -861,18 +872,64 @@ cdef object raise_refusal(object obj, str name):
     raise hooks.advice.complete_refusal(refusal, obj, name)
 
 
-cdef object give_traced(
-        object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
-    """Call `give_as`, and report one export to `trace`."""
+cdef extern from *:
+    """
+    /* Number of nested traced conversions of this thread. A threading.local is not used, because its access can fail if
+       memory is exhausted. */
+    static _Thread_local int arrayhub_trace_depth;
+    """
+    int trace_depth "arrayhub_trace_depth"
+
+cdef list _open_traces = tracing.open_traces
+
+
+cpdef bint is_traced() noexcept:
+    """Return whether to report a conversion: a trace is open, and this thread is not within another conversion."""
+    return PyList_GET_SIZE(_open_traces) != 0 and trace_depth == 0
+
+
+def call_traced(str call, obj, function, /, *arguments, **options):
+    """Call a function that converts `obj`, and report the conversion to `trace` as `call`.
+
+    Also report a copy of the bytes that the functions below have not reported, if the result does not share memory with `obj`.
+    """
     global trace_depth
-    since = perf_counter()
+    since = perf_counter()      # first, because this can fail if memory is exhausted
+    cdef object reported = tracing.thread.nbytes, kind = "out", by = call, copied
     trace_depth += 1
     try:
-        result = give_as(obj, to, copy, dtype, device, missing, allow_readonly)
+        result = function(obj, *arguments, **options)
+        seconds = perf_counter() - since
+        arrays = hooks.nested.find_arrays(result[0] if isinstance(result, tuple) else result)
+        nbytes = tracing.read_nbytes(result) or sum([array.nbytes for array in arrays])
+        copied = nbytes - (tracing.thread.nbytes - reported)
+        copied = copied if copied > 0 and has_other_memory(result, arrays, obj) else 0
     finally:
         trace_depth -= 1
-    tracing.report_export(to.call, obj, result, since)
+    target = name_of_type(type(result))
+    if call in ("asarray", "asnested", "assparse"):
+        if result is obj:
+            return obj
+        kind, by, target = "in", getattr(result, "protocol", call), str(result.device)
+        by = call if by == "constructed" else by
+    source = name_of_type(type(obj))
+    if copied:
+        tracing.report("copy", by, source, target, copied, seconds)
+    tracing.report(kind, by, source, target, nbytes, seconds)
     return result
+
+
+cdef bint has_other_memory(object result, list arrays, object obj) except -1:
+    """Return whether no memory of a result belongs to the object that it was converted from. Return False if unknown.
+
+    `arrays` are the arrays of the result.
+    """
+    if result is obj or is_value(obj):
+        return result is not obj
+    if PyCapsule_CheckExact(obj) or arrow.is_stream(obj):      # can be read only once
+        return isinstance(result, Descriptor) and (<Descriptor> result).flags_ & COPIED != 0
+    given = hooks.nested.find_arrays(obj) if arrays else []
+    return arrays and not any([share_bytes(array, other) for array in arrays for other in given])
 
 
 cdef object give_changed(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
@@ -1244,6 +1301,8 @@ def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_r
     export = hooks.containers.get_exporter(name)
     if name in NESTING:
         return export(obj, copy=copy, dtype=dtype, device=device, missing=missing)      # completes its refusals, as `give_as`
+    if is_traced():
+        return call_traced("convert", obj, convert_to_library, name, copy, dtype, device, missing, allow_readonly, model)
     try:
         if export is not None:
             return export(obj, copy=copy, dtype=dtype, device=device, missing=missing)

@@ -34,16 +34,16 @@ class Event(NamedTuple):
     Attributes
     ----------
     kind : {"in", "out", "copy"}
-        ``"in"``: `asarray` imported an object. ``"out"``: an ``as_*`` function or `convert` exported an array to a
-        library. An import within an export is part of the export.
+        ``"in"``: `asarray`, `asnested` or `assparse` imported an object. ``"out"``: an ``as_*`` function or `convert`
+        exported an array to a library. A conversion within another one is part of it.
     by : str
         The protocol or the function that causes the event.
     source, target : str
         - Import: the type of the object, and the device of the result.
         - Export: the types of the object and of the result.
-        - Copy: the devices of source and target. If an import copies an object, the source is the type of the object.
+        - Copy: the devices of source and target, or the source and the target of the conversion that copies.
     nbytes : int
-        Size of the elements in bytes. 0 if unknown.
+        Size of the result in bytes. 0 if unknown.
     seconds : float
         Duration. The duration of an import or an export includes its copies.
     file, line : str, int
@@ -70,8 +70,8 @@ class Event(NamedTuple):
 class trace:
     """Record the imports, exports and copies of a ``with`` block, in all threads.
 
-    The trace contains imports by `asarray`, exports by ``as_*`` functions and `convert`, and the copies of arrays that
-    arrayhub makes in host memory and between devices. Outside of such a block, tracing costs one comparison per call.
+    The trace contains imports, exports and copies. If the result of a conversion does not share memory with the object,
+    the trace contains at least one copy for it. Outside of such a block, tracing costs one comparison per call.
 
     Parameters
     ----------

@@ -269,7 +269,7 @@ cdef object copy_host(Descriptor a):
     except Exception:      # FakeTensorMode raises AssertionError, and other modes may raise any error
         return None
     if since is not None:
-        tracing.report("copy", "torch", "cpu", "cpu", a.nbytes, since)
+        tracing.report("copy", "torch", "cpu", "cpu", a.nbytes, perf_counter() - since)
     return tensor
 
 

@@ -28,7 +28,14 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
-from arrayhub.convert.functions import as_numpy, import_without_advice, objects_of, refuse_bytes
+from arrayhub.convert.functions import (
+    as_numpy,
+    call_traced,
+    import_without_advice,
+    is_traced,
+    objects_of,
+    refuse_bytes,
+)
 from arrayhub.convert.labels import get_names, label_kind
 from arrayhub.convert.names import sparse_library
 from arrayhub.convert.target import array_of
@@ -55,7 +62,7 @@ from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.matrix import from_table
 from arrayhub.nested.opaque import has_bitmap, is_list_view
-from arrayhub.nested.to_device import child_nodes, rebuild
+from arrayhub.nested.to_device import child_nodes, map_arrays, rebuild
 
 _is_labelled = derived_from("pandas", "Series", "DataFrame", "Index")
 _is_index = derived_from("pandas", "Index")
@@ -112,6 +119,9 @@ def asnested(
     >>> x.null_count
     1
     """
+    if is_traced():
+        options = {"copy": copy, "dtype": dtype, "device": device, "missing": missing}
+        return call_traced("asnested", obj, asnested, **options)
     if missing is not None:
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub", dtype)
     copy = check_copy(copy, "asnested")
@@ -236,6 +246,22 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
     kind = kind_of(first)
     numeric = kind.numbers or (kind.opaque and has_bitmap(first) and not is_list_view(first))
     return None if kind.fields or numeric or kind.indices else x
+
+
+def find_arrays(obj: Any) -> list[Any]:
+    """Return the arrays that an object consists of, or an empty list if the object cannot be imported."""
+    obj = obj.detach() if getattr(obj, "requires_grad", False) else obj
+    array, sparse = array_of(obj), hooks.sparse.import_or_none(obj)
+    if array is not None or sparse is not None:
+        return [array] if sparse is None else [sparse.data, *sparse.structure]
+    arrays: list[Any] = []
+    try:
+        map_arrays(asnested(obj), arrays.append, lambda *_parts, **_facts: None)
+    except PASSES_ON:
+        raise
+    except Exception:
+        return []
+    return arrays
 
 
 # Methods that export Arrow columns.

@@ -4,12 +4,13 @@ import numpy as np
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.adapters.arrow cimport obstacle_of
-from arrayhub.convert.functions cimport import_allowed
+from arrayhub.convert.functions cimport import_allowed, is_traced
 from arrayhub.convert.target cimport is_dense
 from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import Refusal
+from arrayhub.convert.functions import call_traced
 from arrayhub.convert.names import sparse_library
 
 
@@ -20,6 +21,8 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
     ``emit(library, array, copied, obj)`` returns `array`, which was imported from `obj`, as an array of the library. An
     instance of one of the library's classes `own` is returned unchanged if no argument changes it.
     """
+    if is_traced():
+        return call_traced(f"as_{name}", obj, partial(export, name, library, emit), copy, dtype, device, missing, own)
     cdef object source = obj
     cdef bint is_changed = dtype is not None or device is not None
     cdef bint dense = is_dense(obj)

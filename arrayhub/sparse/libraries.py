@@ -14,7 +14,15 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, first_line, name_of_type, needed, root_of, show
-from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, import_without_advice
+from arrayhub.convert.functions import (
+    as_cupy,
+    as_jax,
+    as_numpy,
+    as_torch,
+    call_traced,
+    import_without_advice,
+    is_traced,
+)
 from arrayhub.convert.labels import cache_by_type
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.table import coo_of_columns
@@ -360,6 +368,8 @@ def assparse(
     >>> as_torch(x).layout
     torch.sparse_csr
     """
+    if is_traced():
+        return call_traced("assparse", obj, assparse, copy=copy, dtype=dtype, device=device, validate=validate)
     if validate is not True and validate is not False:
         raise TypeError(f"assparse: validate is {show(validate)}; accepted: True, False")
     copy = check_copy(copy, "assparse")

@@ -129,7 +129,7 @@ class _TracedEngine:
             result = function(array, *arguments, **options)
             target = arguments[0] if name == "assign" else options.get("out")
             target = result if target is None else target
-            tracing.report("copy", name, str(array.device), str(target.device), target.nbytes, since)
+            tracing.report("copy", name, str(array.device), str(target.device), target.nbytes, perf_counter() - since)
             return result
 
         return copy_traced

@@ -76,6 +76,46 @@ def copies_told(call, x):
     return [event for event in traced.events if event.kind == "copy"]
 
 
+# Expressions, and the bytes that they copy.
+CONVERSIONS = {
+    "ah.as_numpy([[1.0, 2.0]])": 16,
+    "ah.as_torch([1.0] * 3)": 24,
+    "ah.asnested([[1], [2, 3]])": 24 + 12,
+    "ah.as_numpy(Image.new('1', (5, 4)), copy=None)": 20,
+    "ah.as_numpy(chunks, copy=None)": 24,
+    "ah.to_host(chunks)": 24,
+    "ah.as_arrow(chunks, copy=True)": 24,
+    "ah.as_numpy(pl.DataFrame({'a': [1.0, 2.0], 'b': [3, 4]}), copy=True)": 32,
+    "ah.as_numpy(pa.array([1.0, None]), missing=0.0)": 16,
+    "ah.as_numpy(pa.array([True, None]), missing='mask')": 2,
+    "ah.as_torch(pa.array([1, None]), missing=0)": 16,
+    "ah.as_polars(np.ones(16, bool))": 2,
+    "ah.as_torch(tensor, copy=True)": 8,
+    "ah.as_torch(tensor, dtype='float64')": 16,
+    "ah.as_scipy(matrix, copy=True)": 16 + 8 + 12,
+    "ah.zeros(3).__setitem__(..., np.ones(3))": 24,
+    "ah.as_numpy(pa.array([1.0, None]), missing='mask')": 0,
+    "ah.as_numpy(pa.array([1.0]), missing=0.0)": 0,
+    "ah.as_numpy(pa.array([[1, 2], [3, 4]]), copy=None)": 0,
+    "ah.as_torch(pa.array([[1], [2, 3]]), allow_readonly=True)": 0,
+    "ah.as_pandas(np.ones((2, 3)))": 0,
+    "ah.as_polars(pa.array(['a' * 20]))": 0,
+    "ah.as_torch(matrix)": 0,
+    "ah.asarray(tensor.detach().__dlpack__())": 0,
+    "ah.as_arrow(pa.RecordBatchReader.from_batches(batch.schema, [batch]))": 0,
+}
+
+
+@pytest.mark.parametrize("expression", CONVERSIONS)
+def test_conversions_without_shared_memory_are_recorded_as_copies(expression):
+    names = {"np": np, "ah": ah, "Image": pytest.importorskip("PIL.Image"), "pl": pytest.importorskip("polars")}
+    pa, names["tensor"] = pytest.importorskip("pyarrow"), pytest.importorskip("torch").ones(2, requires_grad=True)
+    names |= {"pa": pa, "chunks": pa.chunked_array([[1.0, 2.0], [3.0]]), "batch": pa.record_batch({"a": [1.0]})}
+    names["matrix"] = pytest.importorskip("scipy.sparse").csr_array(np.eye(2))
+    copies = copies_told(lambda x: eval(expression, names), None)
+    assert sum(event.nbytes for event in copies) == CONVERSIONS[expression]
+
+
 @pytest.mark.parametrize("by", COPIED)
 def test_copies_are_recorded(by):
     call, nbytes = COPIED[by]
@@ -332,5 +372,5 @@ def test_events_within_an_export_are_part_of_it():
         ah.as_numpy(pa.array([1, None]), missing=0)
         ah.convert([1.0, 2.0], torch)
     assert [(event.kind, event.by) for event in traced.events if event.kind != "copy"] == [
-        ("out", "as_torch"), ("out", "as_numpy"), ("out", "as_torch"),
+        ("in", "arrow"), ("out", "as_torch"), ("out", "as_numpy"), ("out", "as_torch"),
     ]  # fmt: skip
