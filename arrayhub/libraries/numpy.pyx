@@ -132,13 +132,13 @@ cdef Descriptor copy_values(object obj):
     try:
         array = array_of(obj, None)
     except (RuntimeError, TypeError, ValueError) as error:      # RuntimeError and TypeError are raised for arrays in a list
-        reason = f"{show(obj)} is not a regular nested sequence of numbers ({error})"
+        reason = f"{show(obj)} is not a regular nested sequence of numbers"
         if isinstance(error, ValueError):
             from arrayhub.libraries import wrappers
 
             call = wrappers.nested_call(obj) if issubclass(type(obj), (list, tuple)) else ""
-            raise TypeRefusal("asarray", reason, "rows of equal lengths", call) from error
-        raise TypeRefusal("asarray", f"{reason}; pass its elements one by one") from error
+            raise TypeRefusal("asarray", reason, "rows of equal lengths, and arrays of equal shapes", call) from error
+        raise TypeRefusal("asarray", f"{reason} ({error}); pass its elements one by one") from error
     if array.dtype == object:
         from arrayhub.libraries import wrappers
 

@@ -243,7 +243,9 @@ def test_errors_for_nested_objects_name_the_path_to_the_cause():
 def test_list_of_unreadable_objects_is_not_reported_as_ragged():
     x = [torch.empty(2, device="meta")]
     assert "equal lengths" not in refusal(x) and "without memory" in refusal(x)
-    assert "accepted: rows of equal lengths. Call arrayhub.asnested(x)" in refusal([[1.0], [1.0, 2.0]])
+    for ragged in ([[1.0], [1.0, 2.0]], [np.ones((2, 3)), np.ones((2, 4))]):
+        text = refusal(ragged)
+        assert "inhomogeneous" not in text and text.endswith("arrays of equal shapes. Call arrayhub.asnested(x)")
 
 
 # ------------------------------------------------------------------------------------------------------ other libraries

@@ -226,11 +226,12 @@ def test_polars_columns_that_numpy_cannot_view_are_imported_through_arrow():
     assert ah.asarray(polars.Series([time])).dtype == "M8[us]"
     with pytest.raises(BufferError):
         ah.asarray(polars.Series([time.replace(tzinfo=datetime.UTC)]))
-    for column in (polars.Series([1, None]), polars.Series(["a"]), polars.Series([True])):
+    chunks = polars.concat([polars.Series([1, 2]), polars.Series([3])], rechunk=False)
+    missing = (polars.Series([1, None]), chunks.shift(1))
+    for column in (*missing, polars.Series(["a"]), polars.Series([True])):
         with pytest.raises(BufferError) as raised:
             ah.asarray(column)
-        assert raised.value.call
-    chunks = polars.concat([polars.Series([1, 2]), polars.Series([3])], rechunk=False)
+        assert raised.value.call and ("missing value" in raised.value.reason) == any(column is x for x in missing)
     assert ah.asarray(chunks, copy=None).tolist() == [1, 2, 3]
 
 

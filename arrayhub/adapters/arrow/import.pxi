@@ -925,6 +925,8 @@ cdef Descriptor single(list chunks, object obj):
     if len(chunks) > 1:
         chunks = [chunk for chunk in chunks if length_of(chunk)] or chunks[:1]
     if len(chunks) != 1:
+        if any([isinstance(chunk, Tree) and may_be_missing(chunk) for chunk in chunks]):      # not solved by copy=True
+            raise not_dense(obj, "has missing values, which a dense array cannot represent")
         raise not_dense(obj, f"has {len(chunks)} chunks; accepted: one chunk, or copy=True, which concatenates them")
     return dense(chunks[0], obj)
 
@@ -943,9 +945,14 @@ cdef object not_dense(object obj, str reason):
     return Refusal("Arrow", f"{name_of_type(type(obj))} {reason}", call=call)
 
 
+cdef bint may_be_missing(Tree t) except -1:
+    """Return whether an element of a node is missing. Return True for a bitmap that the host cannot read."""
+    return t.validity is not None and (not host_readable(t.validity) or count_nulls(t) != 0)
+
+
 cdef str refusal_of(Tree t):
     """Return why a node is not a dense array."""
-    if t.validity is not None and (not host_readable(t.validity) or count_nulls(t)):
+    if may_be_missing(t):
         plural = "" if t.nulls == 1 else "s"
         count = "a bitmap of missing values" if t.nulls == UNCOUNTED else f"{t.nulls} missing value{plural}"
         return f"has {count}, which a dense array cannot represent"
