@@ -112,6 +112,9 @@ def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream
     >>> arrayhub.asarray(np.array([300]), dtype="i1").tolist()
     [44]
     """
+    if is_traced():
+        options = {"copy": copy, "dtype": dtype, "device": device, "missing": missing, "stream": stream, "via": via}
+        return call_traced("asarray", obj, asarray, **options)
     if via is not None:      # an error is about this protocol, so that the others are not tried
         return import_changed(obj, copy, dtype, device, missing, stream, via)
     cdef PyObject* result = attempt_import(import_changed, obj, copy, dtype, device, missing, stream, None)
@@ -125,8 +128,6 @@ def import_without_advice(obj, /, *, copy=False, via=None):
 
 cdef object import_changed(object obj, object copy, object dtype, object device, object missing, object stream, object via):
     """Return the result of `asarray`. The field `call` of a refusal may be incomplete."""
-    if is_traced():
-        return call_traced("asarray", obj, asarray, copy=copy, dtype=dtype, device=device, missing=missing, stream=stream, via=via)
     if missing is not None:
         obj = without_missing(obj, missing, dtype)
     if dtype is not None and via is None:
@@ -150,14 +151,14 @@ cdef object import_changed(object obj, object copy, object dtype, object device,
 
 cdef object import_alone(object obj):
     """Call `asarray` without keywords."""
+    if is_traced():
+        return call_traced("asarray", obj, asarray)
     cdef PyObject* result = attempt_import_alone(import_shared, obj)
     return take(result) if result != NULL else raise_refusal(obj, "arrayhub")
 
 
 cdef object import_shared(object obj):
     """Import an object without a copy. The field `call` of a refusal may be incomplete."""
-    if is_traced():
-        return call_traced("asarray", obj, asarray)
     cdef Descriptor a = import_array(obj, None)
     return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
 

@@ -371,6 +371,8 @@ def test_events_within_an_export_are_part_of_it():
         ah.as_torch(ah.asnested(pa.array([[1], [2, 3]])), allow_readonly=True)
         ah.as_numpy(pa.array([1, None]), missing=0)
         ah.convert([1.0, 2.0], torch)
+        with pytest.raises(BufferError):
+            ah.asarray(pa.array([1, None]))  # imports again to find the call in the error
     assert [(event.kind, event.by) for event in traced.events if event.kind != "copy"] == [
         ("in", "arrow"), ("out", "as_torch"), ("out", "as_numpy"), ("out", "as_torch"),
     ]  # fmt: skip
