@@ -19,6 +19,7 @@ cdef enum:
     PROTOCOL_BITS = 8
     KNOWN_AT = 10
     LABELS_AT = 18
+    IMPORTED = 0xFCFF                # the bits of the protocols and of the importer
 
     EXPORTS = 1 << 20                # has __dlpack__
     HAS_DLPACK_DEVICE = 1 << 21      # has __dlpack_device__

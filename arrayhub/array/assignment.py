@@ -9,7 +9,7 @@ from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.errors import ValueRefusal
 from arrayhub._core.hooks import hooks
 from arrayhub.array.casting import as_ndarray, cast_checked, check_fit, validate_value
-from arrayhub.libraries.numpy import ndarray, refuse_endless, with_ndarrays
+from arrayhub.libraries.numpy import ndarray, refuse_endless
 from arrayhub.transfer.host_copies import have_one_type
 
 # Types of values that NumPy converts to arrays without using a protocol.
@@ -25,8 +25,8 @@ def assign(array, key, value):
     # Unless the elements are text or raw data, bytes are imported as a buffer.
     if issubclass(cls, _VALUES) and (target.dtype.kind in "SUV" or not issubclass(cls, bytes)):
         refuse_endless(value, "x[...] = value")
-        hooks.functions.check_values(value)  # first, because NumPy's conversion calls methods of the elements
-        _store(validate_value(with_ndarrays(value), target.dtype, "x[...] = value"), target)
+        value = hooks.functions.import_elements(value)  # first, because NumPy's conversion calls methods of the elements
+        _store(validate_value(value, target.dtype, "x[...] = value"), target)
         return
     source = hooks.functions.asarray(value, copy=None)
     is_copy_of_bytes = not is_host_readable(target) or (not is_host_readable(source) and source.size == target.size)

@@ -309,17 +309,16 @@ cdef Descriptor by_other_means(object obj, list refusals):
         return dlpack.parse_capsule(obj, False, None)
     if is_value(obj):
         numpy_library.refuse_endless(obj, "asarray")
-        check_values(obj)      # first, because NumPy's conversion calls methods of the elements, which may run a query
+        values = import_elements(obj)      # first, because NumPy's conversion calls methods of the elements, which may run a query
         from arrayhub.array.casting import are_unsigned, check_common, no_type_error
 
         try:
-            a = numpy_library.copy_values(obj)
+            a = numpy_library.copy_values(values)
         except OverflowError as error:
             raise form_of(no_type_error(obj, error, "asarray")) from error
         if isinstance(obj, (list, tuple)) and may_have_lost(a):
-            values = numpy_library.with_ndarrays(obj)
             if a.typenum_ == cnp.NPY_DOUBLE and are_unsigned(values):      # NumPy rounds integers of int64 and uint64
-                return numpy_library.copy_values_as(obj, numpy.dtype("u8"))
+                return numpy_library.copy_values_as(values, numpy.dtype("u8"))
             try:
                 check_common(values, numpy_library.emit(a), "asarray")
             except (OverflowError, TypeError) as error:
@@ -382,19 +381,21 @@ cdef bint may_have_lost(Descriptor a) except -1:
     return False
 
 
-cpdef int check_values(object obj) except -1:
-    """Raise an error for a value, or an element of a sequence, that `asarray` rejects although NumPy accepts it.
+cpdef object import_elements(object obj):
+    """Return a value or a sequence with its arrays replaced by the ndarrays of what `asarray` imports.
 
-    NumPy would silently discard a mask, a unit or a missing value.
+    Raise an error for a value, or an element of a sequence, that `asarray` rejects. NumPy would silently discard a mask, a unit
+    or a missing value, or read the buffer of a video plane with the padding of its rows.
     """
-    return check_level(obj, 0, {})
+    return numpy_library.with_ndarrays(obj) if check_level(obj, 0, {}) else obj
 
 
-cdef int check_level(object obj, int level, dict seen) except -1:
-    """Check a value, or a sequence that is nested in `level` other sequences.
+cdef bint check_level(object obj, int level, dict seen) except -1:
+    """Check a value, or a sequence that is nested in `level` other sequences. Return whether it contains an array.
 
     `seen` contains the visited sequences by id, because sequences may form cycles.
     """
+    cdef bint has_arrays = False
     cdef type cls
     cdef Py_ssize_t k = -1
     if not isinstance(obj, (list, tuple)):
@@ -411,19 +412,19 @@ cdef int check_level(object obj, int level, dict seen) except -1:
         if cls is float or cls is int or <PyTypeObject*> cls == _NDARRAY or issubclass(cls, PLAIN):      # fastest test first
             continue
         try:
-            check_value(item, level, seen)
+            has_arrays |= check_value(item, level, seen)
         except (BufferError, TypeError) as error:
             raise locate_refusal(error, f"x[{k}]") from error
-    return 0
+    return has_arrays
 
 
-cdef int check_value(object item, int level, dict seen) except -1:
-    """Check an element of a sequence that is nested in `level` other sequences."""
+cdef bint check_value(object item, int level, dict seen) except -1:
+    """Check an element of a sequence that is nested in `level` other sequences. Return whether it is or contains an array."""
     cdef type cls = type(item)
     cdef unsigned int record
     if isinstance(item, (list, tuple)):
-        check_level(item, level + 1, seen)
-    elif issubclass(cls, datetime) and item.tzinfo is not None:
+        return check_level(item, level + 1, seen)
+    if issubclass(cls, datetime) and item.tzinfo is not None:
         raise TypeError(f"asarray: {show(item)} has a time zone; accepted: datetimes without a time zone. Call"
                         " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or pass all values to"
                         " arrayhub.asnested, which keeps the time zone")
@@ -439,7 +440,8 @@ cdef int check_value(object item, int level, dict seen) except -1:
         is_derived_time = issubclass(cls, (datetime, timedelta)) and cls is not datetime and cls is not timedelta
         if importer_of(record) != 0 or protocols_of(record) or is_derived_time:
             check_element(item)
-    return 0
+            return True
+    return False
 
 
 cdef int check_element(object item) except -1:

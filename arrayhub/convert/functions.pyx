@@ -395,13 +395,13 @@ cdef Descriptor import_values(object obj, object dtype, object order):
         return import_array(obj, order)
     except (TypeError, OverflowError, ValueError) as error:
         numpy_library.refuse_endless(obj, "asarray")      # first, because the following code iterates over all elements
-        check_values(obj)      # first, because NumPy's conversion calls methods of the elements
+        values = import_elements(obj)      # first, because NumPy's conversion calls methods of the elements
         from arrayhub.array import casting
 
-        if not (isinstance(error, OverflowError) or dtype.names or dtype.kind in "mM" or casting.need_a_type(obj)):
+        if not (isinstance(error, OverflowError) or dtype.names or dtype.kind in "mM" or casting.need_a_type(values)):
             raise
-    casting.validate_value(obj, dtype, "asarray")
-    return order_on_stream(numpy_library.copy_values_as(obj, dtype), order)
+    casting.validate_value(values, dtype, "asarray")
+    return order_on_stream(numpy_library.copy_values_as(values, dtype), order)
 
 
 cdef object apply_requests(
@@ -430,7 +430,7 @@ cdef Descriptor cast_imported(Descriptor a, object obj, object dtype):
     """Return a copy of `a` with a different element type. `a` was imported from `obj`."""
     if is_value(obj) and import_copied(a, obj) and host_readable(a):
         check_numbers(a, dtype)
-        return numpy_library.copy_values_as(obj, dtype)
+        return numpy_library.copy_values_as(import_elements(obj), dtype)
     try:
         return transfer.astype(a, dtype)
     except (TypeError, ValueError) as error:      # of NumPy

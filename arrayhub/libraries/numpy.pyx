@@ -26,6 +26,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.adapters cimport buffer, interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
+from arrayhub.adapters.type_cache cimport IMPORTED, record_of
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import (
@@ -170,24 +171,16 @@ cdef Descriptor copy_values_as(object obj, object dtype):
 
 
 cdef object array_of(object obj, object dtype):
-    """Return NumPy's array of values.
-
-    NumPy converts a 0-d USMArray among the values to a Python number. If this conversion fails, as for times, strings, records
-    and bfloat16, each USMArray is replaced by an ndarray, and each tensor, because torch lacks NumPy's form of its types, and
-    refuses tensors with lazy conjugate or negative bits.
-    """
-    try:
-        array = np.array(obj, dtype)
-    except (RuntimeError, TypeError, ValueError):
-        shown = with_ndarrays(obj)
-        if shown is obj:
-            raise
-        array = np.array(shown, dtype)
+    """Return NumPy's array of values, whose arrays are ndarrays."""
+    array = np.array(obj, dtype)
     return array if array.base is None else array.copy()     # np.array of a record scalar is a view
 
 
 cdef frozenset _PLAIN = frozenset((bool, int, float, complex, str, bytes))     # the usual types of values; none is an array
 
+
+# Types of elements that NumPy converts as `asarray` does, or to text.
+cdef tuple _READ_BY_NUMPY = (*VALUES, np.ndarray, str, bytes, bytearray, memoryview)
 
 # Nested lists that share sublists can represent more elements than any machine can store.
 cdef double MANY_ELEMENTS = 2.0 ** 40
@@ -261,7 +254,10 @@ cdef double count_below(object obj, int level, dict seen, str call) except -1:
 
 
 cpdef object with_ndarrays(object obj):
-    """Return `obj` with each USMArray, and each array with DLPack in a list, replaced by an ndarray, or `obj` itself."""
+    """Return `obj` with each USMArray, and each other array in a list, replaced by an ndarray, or `obj` itself.
+
+    NumPy would convert a 0-d USMArray to a Python number, and lacks the importers of libraries.
+    """
     return replace_arrays(obj, 0, {})
 
 
@@ -275,9 +271,11 @@ cdef object replace_arrays(object obj, int level, dict seen):
         if not host_readable(obj):      # the error of `emit` names copy=True, which not every caller has
             raise BufferError(unreadable("numpy", device_name(obj)))
         return emit(obj)
-    if level > 0 and hasattr(type(obj), "__dlpack__") and not issubclass(type(obj), (np.ndarray, np.generic)):
-        return replace_arrays(hooks.functions.asarray(obj, copy=None), level, seen)      # the list is copied, too
-    if level > layout.MAX_NDIM or not isinstance(obj, (list, tuple)) or _PLAIN.issuperset(map(type, obj)):
+    if not isinstance(obj, (list, tuple)):
+        if level > 0 and not issubclass(type(obj), _READ_BY_NUMPY) and record_of(obj) & IMPORTED:
+            return replace_arrays(hooks.functions.asarray(obj, copy=None), level, seen)      # the list is copied, too
+        return obj
+    if level > layout.MAX_NDIM or _PLAIN.issuperset(map(type, obj)):
         return obj
     before = seen.get(id(obj))
     if before is not None:

@@ -404,7 +404,7 @@ def _sample_of(array: Any) -> Any:
 
 def _depth(values: Any) -> int:
     if not isinstance(values, (list, tuple, range)):
-        return getattr(values, "ndim", 0)
+        return getattr(attempt(import_without_advice, values)[0], "ndim", 0)
     return 1 + _depth(values[0]) if len(values) else 1
 
 

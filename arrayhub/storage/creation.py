@@ -12,8 +12,8 @@ from arrayhub._core.descriptor import as_copy
 from arrayhub._core.errors import ValueRefusal, reason_of, show
 from arrayhub.array.casting import as_ndarray, is_integer, rank, validate_value
 from arrayhub.array.usm_array import USMArray, element_type
-from arrayhub.convert.functions import asarray, check_values
-from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
+from arrayhub.convert.functions import asarray, import_elements
+from arrayhub.libraries.numpy import refuse_endless
 from arrayhub.storage.allocation import refuse_packed
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ def _element(call: str, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, A
         if element.kind == "b" and is_integer(value) and np.asarray(value).dtype != object:
             return np.array(value, element)  # as in NumPy, any integer is valid for bool
         refuse_endless(value, call)
-        check_values(value)  # first, because NumPy's conversion calls methods of the elements
-        given = as_ndarray(validate_value(with_ndarrays(value), element, "fill_value"), element)
+        values = import_elements(value)  # first, because NumPy's conversion calls methods of the elements
+        given = as_ndarray(validate_value(values, element, "fill_value"), element)
         if given.ndim:
             raise ValueError(f"an array of shape {given.shape}")
         made: np.ndarray[Any, Any] = given.astype(element)
