@@ -469,7 +469,11 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
 cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
     """Return `a`. Raise BufferError if the import has copied memory of `obj`, for ``copy=False``."""
     if import_copied(a, obj) and not is_value(obj) and not PyCapsule_CheckExact(obj):
-        raise Refusal(call, f"{name_of_type(type(obj))} can only be imported as a copy", "copy=None, which copies",
+        from arrayhub.libraries import wrappers
+
+        remark = wrappers.advise(obj)[1]
+        reason = f"{name_of_type(type(obj))} can only be imported as a copy through {(<object> a).protocol}"
+        raise Refusal(call, f"{reason}{remark and f'; {remark}'}", "copy=None, which copies",
                       call="arrayhub.asarray(x, copy=None)" if call == "asarray" else "")
     return a
 

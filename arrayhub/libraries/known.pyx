@@ -39,7 +39,7 @@ from arrayhub._core.descriptor import READERS, relabel
 from arrayhub._core.errors import INSTALL, InterfaceError, Refusal, first_line, root_of
 from arrayhub.adapters.type_cache import Trait
 from arrayhub.libraries.numpy import ndarray
-from arrayhub.libraries.table import TABLE
+from arrayhub.libraries.table import SHARED_MODES, TABLE
 
 cdef extern from *:
     Py_ssize_t Py_REFCNT(object obj) noexcept
@@ -242,19 +242,12 @@ cdef Descriptor parse_plane(object obj, object stream):
     return a
 
 
-# Modes of Pillow's images whose memory contains the same values as the bytes of their interface dict.
-cdef frozenset _SHARED_MODES = frozenset(
-    ("L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "I", "F", "I;16", "I;16L", "I;16B",
-     "I;16N")
-)
-
-
 cdef Descriptor parse_image(object obj, object stream):
     """View the memory of a ``PIL.Image`` through Arrow, with the shape and type of the image.
 
     Pillow shares its memory since 11.2. A pixel with more than one band has four bytes. Images with two bands use the first
-    and the last byte. Return None for images that only the interface dict describes, whose bytes Pillow copies: images with
-    memory in several blocks, memory-mapped files, and other modes. In the memory of mode "1", true is not always 1, and mode
+    and the last byte. Return None for images that only the interface dict describes, whose bytes Pillow copies: images whose
+    rows are not contiguous, such as those in several blocks, and other modes. In the memory of mode "1", true is not always 1, and mode
     "LAB" stores signed bands with an offset.
     """
     cdef Descriptor a = None
@@ -268,7 +261,7 @@ cdef Descriptor parse_image(object obj, object stream):
 
     mode = getmode(obj.mode)
     bands = len(mode.bands)
-    if a is None or obj.mode not in _SHARED_MODES:
+    if a is None or obj.mode not in SHARED_MODES:
         return None
     view = (<object> a).reshape((obj.height, obj.width, *a.shape[1:]))
     if bands > 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import show
+from arrayhub._core.errors import first_line, show
 from arrayhub.adapters import arrow
 from arrayhub.libraries import devices, dtypes
 
@@ -179,7 +179,35 @@ def _call_on_table(obj: Any) -> Any:
     return "x.as_array()", "the units are not included" if has_units else ""
 
 
-_COPY_FRAME = ("", "frame.to_ndarray() copies the frame of the plane")
+_CONVERT_FRAME = ("", "frame.to_ndarray() returns the frame of the plane")
+
+# Modes of Pillow's images whose memory contains the same values as the bytes of their interface dict.
+SHARED_MODES = frozenset(
+    ("L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "I", "F")
+    + ("I;16", "I;16L", "I;16B", "I;16N")
+)
+
+
+def _why_not_shared(image: Any) -> tuple[str, str]:
+    """Return the remark on an image whose memory Pillow does not share."""
+    try:
+        image.__arrow_c_array__()
+    except Exception as error:
+        return "", f"Pillow: {first_line(error)} By default, images above 16 MB consist of several blocks"
+    return "", "" if image.mode in SHARED_MODES else f"Pillow stores mode {image.mode!r} in another form"
+
+
+def _call_on_qimage(image: Any) -> tuple[str, str]:
+    pixels = "x.constBits()"
+    if not hasattr(image.constBits(), "nbytes"):  # of PyQt6, whose pointer lacks the size
+        pixels += ".asarray(x.sizeInBytes())"
+    rows = f"memoryview({pixels}).cast('B', (x.height(), x.bytesPerLine()))"
+    return rows, "the rows are padded, and the memory is valid while x exists"
+
+
+def _call_on_surface(surface: Any) -> tuple[str, str]:
+    kind = 3 if surface.get_bytesize() > 2 else 2
+    return f"x.get_view('{kind}')", "the first axis is x, and the view locks the Surface"
 
 
 def _usm_memory(module: Any) -> Any:
@@ -254,6 +282,7 @@ TABLE: dict[str, dict[str, Any]] = {
             # The buffers of pointers contain the addresses.
             **dict.fromkeys(["_Pointer", "c_void_p"], ("", "numpy.ctypeslib.as_array(pointer, shape) views a target")),
             "c_char_p": "x.value",
+            "ImagingCore": ("", "it belongs to Pillow, whose Image has the shape"),
             "BaseProxy": "x[:]",
             "ShareableList": "list(x)",
         },
@@ -459,13 +488,14 @@ TABLE: dict[str, dict[str, Any]] = {
     "av": dict(
         traits=("LEGACY_IS_WRITABLE",),
         importers=(("own", "VideoPlane"),),
-        refused={**dict.fromkeys(["AudioFrame", "VideoFrame"], "x.to_ndarray()"), "AudioPlane": _COPY_FRAME},
-        advice={"VideoPlane": _COPY_FRAME},
+        refused={**dict.fromkeys(["AudioFrame", "VideoFrame"], "x.to_ndarray()"), "AudioPlane": _CONVERT_FRAME},
+        advice={"VideoPlane": _CONVERT_FRAME},
     ),
     "PIL": dict(
         spellings=("pil", "pillow"),
         instead="PIL.Image.fromarray(arrayhub.as_numpy(x))",
         importers=(("derived", "PIL.Image", "Image"),),
+        advice={"Image": _why_not_shared},
     ),
     "tensorflow": dict(
         spellings=("tf",),
@@ -513,9 +543,10 @@ TABLE: dict[str, dict[str, Any]] = {
         instead="arrayhub.as_numpy(x)",
         refused={"UMat": "x.get()"},
     ),
+    "pygame": dict(advice={"Surface": _call_on_surface}),
     "PySide6": dict(
         roots=("PySide6", "PyQt6"),
-        refused={"QImage": ("x.constBits()", "it has x.bytesPerLine() bytes per row, and is valid while x exists")},
+        refused={"QImage": _call_on_qimage},
     ),
     "dask": dict(
         instead="dask.array.from_array(arrayhub.as_numpy(x))",

@@ -45,6 +45,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame, is_matrix_of_objects
 from arrayhub.convert.functions import CONSUMERS, asarray, import_without_advice, is_array_of, objects_of
 from arrayhub.convert.names import sparse_library
+from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
 from arrayhub.inspection.unread import import_unread
@@ -70,6 +71,7 @@ from arrayhub.sparse.export import SparseKind, check_kind, sparse_kind_of, why_c
 from arrayhub.sparse.libraries import RULES, sparse_or_none
 
 _ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
+_BY_COPY = "arrayhub.asarray(x, copy=None)"  # of an object without memory, such as an image of bits
 _MAX_DENSE = 2**40  # size in bytes of dense copies that no call proposes
 _advising = threading.local()  # whether the thread is in `complete_refusal`, in which errors need no call
 _MODULES = {"arrow": "pyarrow", "pydata_sparse": "sparse"}  # libraries whose name in `convert` is not their module's
@@ -104,7 +106,10 @@ class Source(NamedTuple):
                 return f"{of_all}, which is copied"
             chunks = f", in {len(x.chunks)} chunks" if kind_of(x).chunks else ""
             return f"{of_all}, {x.access}, on {x.device}{chunks}"
-        return f"a value, which NumPy converts to {x.dtype}" if self.copied else "no array"
+        if not self.copied:
+            return "no array"
+        is_value = self.refusal is None
+        return f"a value, which NumPy converts to {x.dtype}" if is_value else f"{type_of(x)}, which is copied"
 
     @property
     def how(self) -> str:
@@ -325,7 +330,9 @@ def _import_source(obj: Any) -> Source:
     if values and isinstance(failed, Refusal) and failed.call:
         error = failed
     if not isinstance(node, NestedArray):
-        return Source(None, refusal=error)
+        is_copied = isinstance(error, Refusal) and error.call == _BY_COPY
+        array = attempt(import_without_advice, obj, copy=None)[0] if is_copied else None
+        return Source(array, "" if array is None else _reason(error), error)
     if values:
         return Source(node, "asnested copies the values", error, len(obj), kind="values", needs_copy=needs_copy)
     length = len(node) if is_arrow_scalar(cls) else attempt(len, obj)[0]
@@ -834,7 +841,8 @@ def _call_on_dense(x: SparseArray, consumer: str, own: str) -> str:
 
 def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
     """Return the verdict of arrayhub's own classes, xarray, registered libraries, and modules with ``from_dlpack``."""
-    array, copied, way = source.array, source.copied, ""
+    array, copied = source.array, source.copied
+    way = "copy=None" if copied and not issubclass(type(obj), (*VALUES, dict)) else ""
     if consumer in ("arrayhub.SparseArray", *RULES):
         return Verdict(consumer, CANNOT, "it is not a sparse array")
     if consumer != "arrayhub.NestedArray":
@@ -891,10 +899,6 @@ def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
         return _call_on(f"{call}.to_dense()", _empty(obj.dtype, 2), consumer)
     if "collect()" in instead:
         return call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
-    if instead == "arrayhub.asarray(x, copy=None)":  # an object without memory, such as an image of bits
-        row = _ROWS.get(consumer)
-        way = "copy=None" if row is None or row.reads_host else f"device='{row.device_type}:0'"
-        return "" if needs_sparse else call_of(consumer, "x", way)
     if instead.startswith("arrayhub.") and not (instead.startswith("arrayhub.asnested(") and consumer in NESTING):
         return instead
     if call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
