@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import first_line, show
+from arrayhub._core.errors import show
 from arrayhub.adapters import arrow
 from arrayhub.libraries import devices, dtypes
 
@@ -189,12 +189,9 @@ SHARED_MODES = frozenset(
 
 
 def _why_not_shared(image: Any) -> tuple[str, str]:
-    """Return the remark on an image whose memory Pillow does not share."""
-    try:
-        image.__arrow_c_array__()
-    except Exception as error:
-        return "", f"Pillow: {first_line(error)} By default, images above 16 MB consist of several blocks"
-    return "", "" if image.mode in SHARED_MODES else f"Pillow stores mode {image.mode!r} in another form"
+    if image.mode not in SHARED_MODES:
+        return "", f"Pillow stores mode {image.mode!r} in another form"
+    return "", "Pillow shares images in one block of memory, by default up to 16 MB, without padded rows"
 
 
 def _call_on_qimage(image: Any) -> tuple[str, str]:
@@ -205,9 +202,13 @@ def _call_on_qimage(image: Any) -> tuple[str, str]:
     return rows, "the rows are padded, and the memory is valid while x exists"
 
 
+def get_kind_of_view(surface: Any) -> str:
+    """Return the argument of ``pygame.Surface.get_view`` for an array of pixels, or of colors if they are whole bytes."""
+    return "3" if surface.get_bytesize() > 2 else "2"
+
+
 def _call_on_surface(surface: Any) -> tuple[str, str]:
-    kind = 3 if surface.get_bytesize() > 2 else 2
-    return f"x.get_view('{kind}')", "the first axis is x, and the view locks the Surface"
+    return f"x.get_view({get_kind_of_view(surface)!r})", "the first axis is x, and the view locks the Surface"
 
 
 def _usm_memory(module: Any) -> Any:

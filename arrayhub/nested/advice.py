@@ -55,7 +55,7 @@ from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
 from arrayhub.libraries.numpy import VALUES, refuse_unit
-from arrayhub.libraries.table import coo_of_columns
+from arrayhub.libraries.table import coo_of_columns, get_kind_of_view
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
@@ -937,12 +937,17 @@ def _array_like(obj: Any) -> Any:
         if obj.ndim == 1:
             return pandas.Series(dtype=obj.dtype)
         return pandas.DataFrame(columns=obj.columns).astype(obj.dtypes).copy()  # columns of one type in one block
+    root = root_of(type(obj))
+    if root == "pygame":
+        return obj.get_view(get_kind_of_view(obj))
+    if root in ("av", "cv2"):  # of pictures and sound, which the call converts to a new ndarray
+        return _empty("uint8")
     dtypes = getattr(obj, "dtypes", None)  # of an xarray.Dataset
     if isinstance(dtypes, Mapping):
         dtype = np.result_type(*dtypes.values())
     else:
-        dtype = obj.type if root_of(type(obj)) == "pyarrow" else obj.dtype
-    if root_of(type(obj)) == "polars":  # the call casts a type that only polars defines to float
+        dtype = obj.type if root == "pyarrow" else obj.dtype
+    if root == "polars":  # the call casts a type that only polars defines to float
         return asarray(np.broadcast_to(0.0, (0,)))  # read-only, as the memory of polars
     return _empty(dtype, getattr(obj, "ndim", 1))
 

@@ -87,7 +87,10 @@ def _find_owner(owner: Any, types: tuple[type, ...]) -> Any:
     for _ in range(_DEEPEST):
         if owner is None or isinstance(owner, types):
             break
-        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+        try:
+            owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+        except ValueError:  # a memoryview that SharedMemory.close() has released before it failed
+            return None
     return owner if isinstance(owner, types) else None
 
 
