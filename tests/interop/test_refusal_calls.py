@@ -499,7 +499,7 @@ REFUSED = {
     ),
     "image of bits": (
         lambda: pytest.importorskip("PIL.Image").new("1", (3, 2)),
-        {**dict.fromkeys(("numpy", "torch", "jax", "arrow"), "arrayhub.as_{to}(x, copy=None)"), "scipy": ""},
+        {**dict.fromkeys(("numpy", "torch", "jax", "arrow"), "arrayhub.as_{to}(x, copy=True)"), "scipy": ""},
     ),
     "frame of sparse columns": (
         lambda: _sparse_column(0).to_frame("a"),
@@ -550,6 +550,14 @@ REFUSED = {
     "image of bits for dpnp": (
         lambda: pytest.importorskip("PIL.Image").new("1", (3, 2)),
         {"dpnp": "arrayhub.as_dpnp(x, device='oneapi:0')"},
+    ),
+    "frame of PyAV": (
+        lambda: pytest.importorskip("av").VideoFrame(6, 4, "rgb24"),
+        {"torch": "arrayhub.as_torch(x.to_ndarray())", "jax": "arrayhub.as_jax(x.to_ndarray(), copy=True)"},
+    ),
+    "surface of pygame": (
+        lambda: pytest.importorskip("pygame").Surface((4, 3), 0, 32),
+        {"numpy": "arrayhub.as_numpy(x.get_view('3'))", "arrow": "arrayhub.as_arrow(x.get_view('3'), copy=True)"},
     ),
     "jax, integers of four bits": (
         lambda: pytest.importorskip("jax.numpy").array([1, -2], "int4"),

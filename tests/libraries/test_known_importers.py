@@ -4,6 +4,7 @@ import copy
 import ctypes
 import datetime
 import fractions
+import io
 
 import numpy as np
 import pytest
@@ -44,6 +45,18 @@ def test_video_plane_has_the_shape_of_the_picture_or_is_refused(size):
             assert plane.height == 1 or x.byte_strides[0] == plane.line_size, name
             assert x.ptr == plane.buffer_ptr, name
     assert imported > 100 and refusals == {True}
+
+
+def test_planes_in_a_list_are_imported_as_pictures():
+    frame = pytest.importorskip("av").VideoFrame(6, 4, "yuv420p10le")
+    plane, target = frame.planes[0], ah.zeros((1, 4, 6))
+    ah.as_numpy(plane)[...] = np.arange(24).reshape(4, 6)
+    target[...] = [plane]
+    pictures = [ah.asarray([plane]), ah.as_numpy((plane,)), ah.asarray([plane], dtype="f4"), ah.like([plane], np.ones(1))]
+    for x in (*pictures, target):
+        assert x.tolist() == [ah.asarray(plane).tolist()]
+    assert ah.as_numpy(frame.planes[1:]).shape == (2, 2, 3)
+    assert ah.asarray([[io.BytesIO(b"ab")]]).tolist() == [[[97, 98]]]  # NumPy does not convert it
 
 
 @pytest.mark.parametrize("name", ["gray", "rgb24", "rgba", "gray16le", "rgb48le", "grayf16le", "yuv444p", "gbrp"])
@@ -166,8 +179,10 @@ def test_image_that_pillow_does_not_share_is_copied(case, tmp_path):
         Image.new("L", (5, 4), 7).save(tmp_path / "x.bmp")
         image = Image.open(tmp_path / "x.bmp")
     for call in (ah.asarray, ah.as_numpy):
-        with pytest.raises(BufferError, match=r"can only be imported as a copy; accepted: copy=None"):
+        with pytest.raises(BufferError, match=r"imported as a copy through array_interface; Pillow s.*; accepted: copy=None"):
             call(image)
+    assert ah.explain(image, "torch").verdicts[0].verdict == "copy=True"
+    assert ah.explain(image).call == "arrayhub.asarray(x, copy=None)"
     expected = np.asarray(image)
     for copied in (None, True):
         x = ah.asarray(image, copy=copied)

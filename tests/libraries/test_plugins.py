@@ -426,6 +426,7 @@ def test_registration_applies_to_types_that_were_imported_before(board):
         ah.asarray(x)
     ah.register_library(board.__name__, types={"Board": "values"})
     assert ah.asarray(x).ptr == x.values.ctypes.data
+    assert ah.asarray([x, x]).shape == (2, 4)
     ah.register_library(board.__name__, types={"Board": "other"})
     x.other = np.arange(3.0)
     assert ah.asarray(x).ptr == x.other.ctypes.data

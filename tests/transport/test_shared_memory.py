@@ -102,6 +102,17 @@ def test_pickle_dumps_contains_the_elements(tmp_path):
     assert tasks.total(pickle.loads(stream)) == sum(range(500))
 
 
+def test_view_is_pickled_after_its_shared_memory_failed_to_close():
+    memory = shared_memory.SharedMemory(create=True, size=8)
+    x = asarray(memory)
+    with pytest.raises(BufferError):
+        memory.close()
+    for dumps in (pickle.dumps, ForkingPickler.dumps):
+        assert pickle.loads(dumps(x)).tolist() == [0] * 8
+    del x
+    memory.unlink()
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_forged_name_of_a_device_or_pipe_is_rejected(tmp_path, kind):

@@ -470,6 +470,7 @@ library(
         memoryview,
         note="the view locks the Surface while it exists",
     ),
+    Refused("Surface", _surface, "x.get_view('3')", "the view locks the Surface; its first axis is x"),
     View("Color", lambda pygame: pygame.Color(1, 2, 3), memoryview, "readonly"),
     View(
         "Mask",
@@ -509,8 +510,18 @@ library(
 )
 
 
+def _qimage(qt):
+    return qt.QImage(5, 4, qt.QImage.Format.Format_RGB888)
+
+
 library(
     "PySide6",
+    Refused(
+        "QImage",
+        _qimage,
+        "memoryview(x.constBits()).cast('B', (x.height(), x.bytesPerLine()))",
+        "its rows are padded; a view is valid while the QImage exists",
+    ),
     View("QByteArray", lambda qt: importing("PySide6.QtCore").QByteArray(b"abc"), memoryview),
     module="PySide6.QtGui",
     distribution="PySide6-Essentials",
@@ -519,6 +530,12 @@ library(
 )
 library(
     "PyQt6",
+    Refused(
+        "QImage",
+        _qimage,
+        "memoryview(x.constBits().asarray(x.sizeInBytes())).cast('B', (x.height(), x.bytesPerLine()))",
+        "its rows are padded; a view is valid while the QImage exists",
+    ),
     View("QByteArray", lambda qt: importing("PyQt6.QtCore").QByteArray(b"abc"), memoryview),
     module="PyQt6.QtGui",
     environment={"QT_QPA_PLATFORM": "offscreen"},
@@ -607,7 +624,7 @@ library(
         "BytesIO",
         lambda io: io.BytesIO(b"abc"),
         lambda x: x.getbuffer(),
-        note="`close()` and resizing writes raise errors while a view exists",
+        note="`close()` and writes raise errors while a view exists",
     ),
     distribution=None,
 )
