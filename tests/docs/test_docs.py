@@ -64,6 +64,8 @@ BROUGHT = {  # modules of extras and packages
     "apache-tvm-ffi": {"tvm_ffi"},
     "cupy-cuda13x": {"cupy"},
     "numba-cuda": {"numba"},
+    "pillow": {"PIL"},
+    "pygame-ce": {"pygame"},
 }
 
 
