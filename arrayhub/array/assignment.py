@@ -25,7 +25,7 @@ def assign(array, key, value):
     # Unless the elements are text or raw data, bytes are imported as a buffer.
     if issubclass(cls, _VALUES) and (target.dtype.kind in "SUV" or not issubclass(cls, bytes)):
         refuse_endless(value, "x[...] = value")
-        value = hooks.functions.import_elements(value)  # first, because NumPy's conversion calls methods of the elements
+        value = hooks.functions.import_elements(value)  # first, because NumPy's conversion calls their methods
         _store(validate_value(value, target.dtype, "x[...] = value"), target)
         return
     source = hooks.functions.asarray(value, copy=None)

@@ -309,7 +309,7 @@ cdef Descriptor by_other_means(object obj, list refusals):
         return dlpack.parse_capsule(obj, False, None)
     if is_value(obj):
         numpy_library.refuse_endless(obj, "asarray")
-        values = import_elements(obj)      # first, because NumPy's conversion calls methods of the elements, which may run a query
+        values = import_elements(obj)      # first, because NumPy calls methods of the elements, which may run a query
         from arrayhub.array.casting import are_unsigned, check_common, no_type_error
 
         try:

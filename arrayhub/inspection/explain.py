@@ -186,7 +186,7 @@ def _shortest_call(source: Any, stream: str, verdicts: tuple[Verdict, ...]) -> s
     if source.array is None and not stream:
         return next((verdict.call for verdict in verdicts if verdict.call), "")
     if isinstance(source.array, USMArray):
-        return source.copied and getattr(source.refusal, "call", "") or "arrayhub.asarray(x)"
+        return (source.copied and getattr(source.refusal, "call", "")) or "arrayhub.asarray(x)"
     return "arrayhub.assparse(x)" if source.kind == "sparse" else "arrayhub.asnested(x)"
 
 

@@ -247,8 +247,8 @@ cdef Descriptor parse_image(object obj, object stream):
 
     Pillow shares its memory since 11.2. A pixel with more than one band has four bytes. Images with two bands use the first
     and the last byte. Return None for images that only the interface dict describes, whose bytes Pillow copies: images whose
-    rows are not contiguous, such as those in several blocks, and other modes. In the memory of mode "1", true is not always 1, and mode
-    "LAB" stores signed bands with an offset.
+    rows are not contiguous, such as those in several blocks, and other modes. In the memory of mode "1", true is not always
+    1, and mode "LAB" stores signed bands with an offset.
     """
     cdef Descriptor a = None
     try:

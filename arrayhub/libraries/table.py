@@ -182,10 +182,7 @@ def _call_on_table(obj: Any) -> Any:
 _CONVERT_FRAME = ("", "frame.to_ndarray() returns the frame of the plane")
 
 # Modes of Pillow's images whose memory contains the same values as the bytes of their interface dict.
-SHARED_MODES = frozenset(
-    ("L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "I", "F")
-    + ("I;16", "I;16L", "I;16B", "I;16N")
-)
+SHARED_MODES = frozenset("L P LA PA La RGB RGBA RGBX RGBa CMYK YCbCr HSV I F I;16 I;16L I;16B I;16N".split())
 
 
 def _why_not_shared(image: Any) -> tuple[str, str]:
@@ -203,7 +200,7 @@ def _call_on_qimage(image: Any) -> tuple[str, str]:
 
 
 def get_kind_of_view(surface: Any) -> str:
-    """Return the argument of ``pygame.Surface.get_view`` for an array of pixels, or of colors if they are whole bytes."""
+    """Return the argument of ``pygame.Surface.get_view``: "3" for colors of one byte each, and "2" for pixels."""
     return "3" if surface.get_bytesize() > 2 else "2"
 
 

@@ -22,10 +22,21 @@ def make_image_of_qt(qt):
     return {"x": qt.QImage(6, 4, qt.QImage.Format.Format_RGB888)}
 
 
-OBJECTS = {  # the library, the names of the call, the shape of the result, and whether it shares memory with the next result
+# The library, the names of the call, the shape of the result, and whether the results of two calls share memory.
+OBJECTS = {
     "Pillow image": ("PIL.Image", lambda pil: {"x": pil.new("RGB", (6, 4))}, (4, 6, 3), True),
-    "Pillow image above 16 MB, or of one bit per pixel": ("PIL.Image", lambda pil: {"x": pil.new("1", (6, 4))}, (4, 6), False),
-    "several Pillow images of one size, as a batch": ("PIL.Image", lambda pil: {"x": pil.new("L", (6, 4))}, (2, 4, 6), False),
+    "Pillow image above 16 MB, or of one bit per pixel": (
+        "PIL.Image",
+        lambda pil: {"x": pil.new("1", (6, 4))},
+        (4, 6),
+        False,
+    ),
+    "several Pillow images of one size, as a batch": (
+        "PIL.Image",
+        lambda pil: {"x": pil.new("L", (6, 4))},
+        (2, 4, 6),
+        False,
+    ),
     "OpenCV UMat": ("cv2", lambda cv2: {"x": cv2.UMat(np.ones((4, 6), "u1"))}, (4, 6), False),
     "PyAV video plane": ("av", lambda av: {"x": av.VideoFrame(6, 4, "gray").planes[0]}, (4, 6), True),
     "PyAV video frame": ("av", lambda av: {"x": av.VideoFrame(6, 4, "yuv420p")}, (6, 6), False),
