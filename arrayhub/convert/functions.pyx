@@ -230,7 +230,8 @@ cdef object without_missing(object obj, object missing, object dtype):
         accepted = "'nan' or a value. arrayhub.as_numpy returns masked arrays"
         raise ValueRefusal("missing", "'mask' makes two arrays, and asarray returns one", accepted)
     try:
-        made = hooks.nested.resolve_missing(obj, missing, False, as_dtype(dtype))[0]
+        hooks.nested.check_nan(missing, dtype)
+        made = hooks.nested.resolve_missing(obj, missing, as_dtype(dtype))[0]
         if isinstance(made, Tree):
             import_array(made, None)      # an error is about `obj`
         return made
@@ -944,8 +945,10 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     cdef bint narrow = dtype is None and is_narrowed(obj, to), is_fresh
     copy = check_copy(copy, to.call)
     mask = None
+    if missing is not None:
+        hooks.nested.check_nan(missing, dtype)
     if missing is not None and not is_complete(obj, missing):
-        obj, mask = hooks.nested.resolve_missing(obj, missing, to is _NUMPY, as_dtype(dtype), to is _TORCH)
+        obj, mask = hooks.nested.resolve_missing(obj, missing, as_dtype(dtype), to is _TORCH)
         is_fresh = isinstance(obj, Descriptor) and (<Descriptor> obj).flags_ & COPIED      # such as the values of a list
         if copy is False and (mask is None or dtype is not None or is_fresh):
             copy = None

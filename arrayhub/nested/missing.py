@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy
+from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import RangeRefusal, TypeRefusal, ValueRefusal, relabel, show
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import may_be_nat
@@ -375,21 +376,25 @@ def _fill_categories(node: NestedArray, missing: Any, value: Any, name: str) -> 
 # ----------------------------------------------------------------------------------------------------- missing=
 
 
-def resolve_missing(
-    obj: Any, missing: Any, masked: bool, dtype: Any = None, keeps_lists: bool = False
-) -> tuple[Any, Any]:
+def check_nan(missing: Any, dtype: Any) -> None:
+    """Raise ValueError if "nan" replaces missing values of a column, and `dtype` is a type of integers or booleans."""
+    words = missing.values() if isinstance(missing, dict) else (missing,)
+    if dtype is not None and any(_is(word, "nan") for word in words) and casting.rank(requested_dtype(dtype)) in (0, 1):
+        raise ValueRefusal("missing", f"{requested_dtype(dtype)} does not have NaN", "a value, or a dtype of floats")
+
+
+def resolve_missing(obj: Any, missing: Any, dtype: Any = None, keeps_lists: bool = False) -> tuple[Any, Any]:
     """Return `obj` as an array without missing values, and its mask for ``missing="mask"``, otherwise None.
 
     Both arrays are USMArrays on the device of `obj`. The first is a NestedArray if it is not dense. The values are
-    shared if nothing has to change. If `masked` is true, a NestedArray of records stays an array of records. Columns of
-    a table are cast to `dtype`, if it is given, and to their common type otherwise. If `keeps_lists` is true, lists of
-    variable length remain a NestedArray, even if their lengths are equal.
+    shared if nothing has to change. Columns of a table are cast to `dtype`, if it is given, and to their common type
+    otherwise. If `keeps_lists` is true, lists of variable length remain a NestedArray, even if their lengths are equal.
     """
     obj = _with_mask(obj)
     if _is_scalar(obj):
         # `asarray` rejects masks, and a NestedArray has at least one dimension.
         one = obj if issubclass(type(obj), np.ma.MaskedArray) else import_without_advice(obj, copy=None)
-        values, mask = resolve_missing(one.reshape(1), missing, masked)
+        values, mask = resolve_missing(one.reshape(1), missing)
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
         return _matrix_and_mask(columns_of(obj), len(obj), missing, dtype)
@@ -397,7 +402,7 @@ def resolve_missing(
     refuse_storage(obj, column)
     keeps_lists = keeps_lists and not issubclass(type(obj), VALUES) and has_variable_length(column.chunks[0])
     column = single_chunk(column, True, "missing", obj)
-    if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
+    if kind_of(column).fields:
         return _matrix_and_mask(columns_of(column), len(column), missing, dtype)
     values, mask = _fill_or_mask(column, missing)
     arrays = [values if keeps_lists else _dense_or_node(values)] if mask is None else [values, mask]
@@ -457,6 +462,7 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any
     ValueError
         `missing` is "mask", or it is "nan" and the library is not xarray, which cannot represent missing values.
     """
+    check_nan(missing, dtype)
     if library == "xarray" and _is(missing, "mask"):
         raise ValueRefusal("missing", "'mask' creates two arrays, and xarray has one", "'nan' or a value")
     if library != "xarray" and (_is(missing, "mask") or _is(missing, "nan")):
@@ -466,7 +472,7 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any
             "a value, or None, which keeps missing values",
         )
     if library == "xarray" and _is_scalar(obj):
-        return resolve_missing(obj, missing, False)[0], copy
+        return resolve_missing(obj, missing)[0], copy
     filled, _ = _fill_or_mask(_import_column(_with_mask(obj), dtype), missing)
     return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
@@ -483,7 +489,7 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, 
     values, masks = [], []
     for name, column in columns:
         value = missing.get(name) if isinstance(missing, dict) else missing
-        node = _column(column, value)
+        node = _column(column, value, dtype)
         try:
             filled, mask = (node, None) if value is None else _fill_or_mask(node, value)
         except (BufferError, TypeError, ValueError, OverflowError) as error:
@@ -501,8 +507,8 @@ def _is(missing: Any, word: str) -> bool:
     return isinstance(missing, str) and missing == word
 
 
-def _column(column: Any, value: Any) -> NestedArray:
-    """Import a field or a pandas Series as a NestedArray, to fill missing elements with `value`.
+def _column(column: Any, value: Any, dtype: Any) -> NestedArray:
+    """Import a field or a pandas Series as a NestedArray, to fill missing elements with `value`. See `_import_column`.
 
     As in pandas, NaN and NaT of a Series are missing. If `value` is None, NaN and NaT are kept.
     """
@@ -513,7 +519,7 @@ def _column(column: Any, value: Any) -> NestedArray:
             return nested_of(import_without_advice(column, copy=None))
         except (BufferError, TypeError):
             pass
-    node = nested_of(import_any(column, None))
+    node = _import_column(column, dtype)
     refuse_storage(column, node)
     return node
 

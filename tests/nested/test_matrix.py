@@ -262,7 +262,7 @@ INDEXES = {
 def test_pandas_index_is_not_a_column(index):
     frame = pd.DataFrame({"a": pd.array([1, None]), "b": [3, 4]}, **index)
     for source in (frame, ah.asnested(frame), pa.Table.from_pandas(frame), ah.asnested(pa.Table.from_pandas(frame))):
-        assert ah.as_torch(source, missing=0).tolist() == [[1, 3], [0, 4]]
+        assert ah.as_torch(source, missing=0).tolist() == ah.as_numpy(source, missing=0).tolist() == [[1, 3], [0, 4]]
         with pytest.raises(ValueError, match="'key'; accepted: 'a', 'b'"):
             ah.as_torch(source, missing={"key": 0})
     table = pa.Table.from_pandas(frame[["b"]])

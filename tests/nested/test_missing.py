@@ -432,12 +432,23 @@ def test_missing_nan_replaces_missing_times_by_nat():
     assert filled.dtype == "M8[ms]" and np.isnat(filled).tolist() == [False, True]
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool", torch.int32])
+def test_missing_nan_requires_floats(dtype):
+    columns = (pl.Series([1.5, None]), pa.array([1]), [1, None], torch.ones(2), pd.DataFrame({"a": [1.5]}), {"a": [1]})
+    for x in columns:
+        for convert in (ah.as_numpy, ah.as_torch, ah.asarray, lambda x, **to: ah.like(x, np.ones(2), **to)):
+            with pytest.raises(ValueError, match="^missing: .* does not have NaN; accepted: a value, or a dtype of"):
+                convert(x, missing={"a": "nan"} if isinstance(x, dict) else "nan", dtype=dtype)
+
+
 @each(BOOLEANS)
 def test_missing_booleans_are_replaced_or_masked(column):
     assert ah.as_numpy(column, missing=False).tolist() == [True, False, False]
     assert ah.as_numpy(column, missing="mask", copy=True).tolist() == [True, None, False]
     assert ah.as_numpy(column, missing="nan").tolist()[::2] == [1.0, 0.0]
     assert ah.as_torch(column, missing=True).tolist() == [True, True, False]
+    for x in (column, {"a": column}, *([column.to_frame()] if hasattr(column, "to_frame") else [])):
+        assert ah.as_torch(x, missing=7, dtype="f4").flatten().tolist() == [1, 7, 0]
 
 
 def test_mask_of_packed_booleans_is_made_whatever_copy_says():
