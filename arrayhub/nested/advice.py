@@ -321,7 +321,7 @@ def _import_source(obj: Any) -> Source:
         rows = sample_rows(obj)
         source = _import_source(rows)
         return source if isinstance(source.array, USMArray) else source._replace(length=len(obj))
-    node, refused = (None, None) if values else try_call(asnested, obj, copy=VIEW)
+    node, refused = (None, None) if issubclass(cls, VALUES) else try_call(asnested, obj, copy=VIEW)
     if node is not None:
         return Source(node, refusal=error)
     node, failed = try_call(_copy_first, obj)
@@ -595,17 +595,13 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     node, column = source.array, _column_of(source.array)
     own = issubclass(type(obj), NestedArray)
     of_objects = objects_of(obj) is not None or (issubclass(type(obj), np.ndarray) and obj.dtype.hasobject)
-    if (source.kind == "values" or of_objects) and (
+    if (issubclass(type(obj), VALUES) or of_objects) and (
         kind_of(column.leaf).fields or (column.array is not None and column.array.dtype.kind in "mM")
-    ):  # lists of records and of times, and dicts, which only asnested imports
-        imported, other = "arrayhub.asnested(x)", node
-        if issubclass(type(obj), dict) and not _obstacle(node, "arrow"):  # NumPy makes a matrix of records of Arrow
-            copied = _obstacle(node, "arrow", False) and "copy=True"
-            imported, other = call_of("arrow", "x", copied), None
-        call = _of_node(other, Source(node), consumer).call
+    ):  # lists of records and of times, which only asnested imports
+        call = _of_node(node, Source(node), consumer).call
         if "to_list" in call:
             call = "arrayhub.asnested(x)"
-        call = call if "asnested" in call else _replace_x(call, imported)
+        call = call if "asnested" in call else _replace_x(call, "arrayhub.asnested(x)")
         return Verdict(consumer, CANNOT, source.reason, call)
     found = _of_column(obj, source, consumer, column)
     if found.verdict in (CANNOT, NOT_TRIED) and not found.call:

@@ -165,7 +165,7 @@ def is_column(obj: Any) -> bool:
 
 
 def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[USMArray, bool] | None:
-    """Convert a pandas DataFrame, an Arrow object or an awkward array to a dense array. Copy the elements if necessary.
+    """Convert a table, an Arrow object or an awkward array to a dense array. Copy the elements if necessary.
 
     Return the array, and whether it is a copy of columns or chunks. Return None for other objects, and for a single
     column that is not dense, for example because it contains strings, ragged lists or missing values. If `keeps_lists`
@@ -179,10 +179,11 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
             error.call = error.call or _nested_import_of(obj)
             raise
     is_masked = issubclass(type(obj), np.ma.MaskedArray)  # whose mask may hide nothing
-    if not (is_masked or is_column(obj) or is_awkward(obj) or is_arrow_scalar(type(obj)) or is_pandas(obj)):
+    is_dict = issubclass(type(obj), dict) and sparse_library(obj) is None  # SciPy's dok_array is a dict
+    if not (is_masked or is_dict or is_column(obj) or is_awkward(obj) or is_arrow_scalar(type(obj)) or is_pandas(obj)):
         return None
     try:
-        column = asnested(obj)
+        column = asnested(obj, copy=None if is_dict else False)
         refuse_storage(obj, column)
         if keeps_lists and has_variable_length(column.chunks[0]):
             return None
@@ -237,7 +238,8 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
     if unread(obj) is not None:
         return None
     try:
-        x = asnested(obj, copy=None if copy else copy)
+        # For copy=False, pyarrow copies Python objects of pandas, which VIEW refuses.
+        x = asnested(obj, copy=VIEW if copy is False and is_pandas(obj) else None if copy else copy)
     except PASSES_ON:
         raise
     except Exception:
@@ -480,7 +482,7 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
             x = asnested(column, copy=copy)
             one = one_chunk(x)
             if one is None:
-                if copy is False:
+                if copy in (False, VIEW):
                     raise Refusal("asnested", f"the column has {len(x.chunks)} chunks", "one. Pass copy=None")
                 one = concatenate([x])
         except (BufferError, TypeError, ValueError, OverflowError) as error:

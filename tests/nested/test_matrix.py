@@ -25,6 +25,7 @@ TABLES = {
     "pyarrow in chunks": pa.concat_tables([pa.table(COLUMNS).slice(0, 1), pa.table(COLUMNS).slice(1)]),
     "a record batch": pa.record_batch(COLUMNS),
     "awkward": ak.Array([dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]),
+    "a dict": COLUMNS,
 }
 GAPS = {
     "pandas": pd.DataFrame({"a": pd.array([1, None]), "b": pd.array([None, 2.5])}),
@@ -32,6 +33,7 @@ GAPS = {
     "polars": pl.DataFrame({"a": [1, None], "b": [None, 2.5]}),
     "pyarrow": pa.table({"a": [1, None], "b": [None, 2.5]}),
     "awkward": ak.Array([{"a": 1, "b": None}, {"a": None, "b": 2.5}]),
+    "a dict": {"a": [1, None], "b": pl.Series([None, 2.5])},
 }  # fmt: skip
 
 
