@@ -79,11 +79,9 @@ def _dtype_of_series(obj: Any) -> Any:
 
 
 def _call_on_pandas(obj: Any) -> Any:
-    if not has_form(obj):
-        return "", "x.to_numpy() copies, and returns Python objects unless its argument dtype fits all elements"
     streams = hasattr(type(obj), "__arrow_c_stream__") or hasattr(type(obj), "__arrow_array__")
     call = "arrayhub.asnested(x)" if streams else "arrayhub.asnested(pandas.Series(x))"
-    return call, "x.to_numpy() copies and may change the type"
+    return call if has_form(obj) else "", "x.to_numpy() copies and may change the type"
 
 
 def has_form(obj: Any) -> bool:

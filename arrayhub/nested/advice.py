@@ -62,6 +62,7 @@ from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pa
 from arrayhub.nested.conform import element_type, is_days
 from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
+from arrayhub.nested.logical_types import NUMPY_UNITS
 from arrayhub.nested.missing import values_and_mask
 from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
 from arrayhub.nested.to_device import child_nodes
@@ -693,7 +694,7 @@ def _has_equal_rows(node: Any) -> bool | None:
 # Arrow's types that pyarrow casts to numbers or times, by the start of the format.
 _ARROW_CASTS = {
     "d:": ("float64", "f8"),
-    "ts": ("timestamp[us]", "M8[us]"),
+    "ts": ("timestamp[{unit}]", "M8[{unit}]"),
     **dict.fromkeys(("tts", "ttm"), ("int32", "i4")),
     "tt": ("int64", "i8"),
 }
@@ -731,6 +732,7 @@ def _call_on_parts(node: Any, consumer: str, column: _Column, x: str) -> str:
     if kind_of(column.leaf).indices:
         return _call_on_numbers(consumer, f"{x}.indices", node.chunks[0].indices)
     target, dtype = next((cast for text, cast in _ARROW_CASTS.items() if str(node.meaning).startswith(text)), ("", ""))
+    target, dtype = (text.format(unit=NUMPY_UNITS.get(str(node.meaning)[2:3])) for text in (target, dtype))
     missing = _missing_keyword(_empty(dtype)) if dtype and column.missing else ""
     return dtype and _call_on_numbers(consumer, f"arrayhub.as_arrow(x).cast({target!r})", _empty(dtype), missing)
 
@@ -913,7 +915,7 @@ def _call_on_pandas(obj: Any, consumer: str) -> str:
         return call_of(consumer, "x.to_frame(index=False)") if is_table else ""
     is_table = is_frame(obj)
     subtypes = [getattr(dtype, "subtype", None) for dtype in (obj.dtypes if is_table else [obj.dtype])]
-    if not subtypes or None in subtypes:
+    if not subtypes or any(subtype is None for subtype in subtypes):  # numpy.dtype("f8") == None
         return ""
     if consumer in RULES and consumer not in _ROWS:
         matrix = coo_of_columns(obj)

@@ -1,6 +1,6 @@
 """Nested data of several libraries: `SOURCES` has a function that creates each object, by name.
 
-The first word of a name is the library: pa, pl, pd, ak, np, torch, duckdb, or list for Python's lists.
+The first word of a name is the library: pa, pl, pd, ak, np, torch, duckdb, or list and dict for Python's.
 """
 
 import datetime
@@ -130,11 +130,13 @@ SOURCES = {
     "pd gaps categorical": lambda: pd.Series(["a", "b", "a"]).astype("category")[::2],
     "pd gaps period": lambda: pd.Series(pd.period_range("2020", periods=4, freq="D"))[::2],
     "pd datetime": lambda: pd.Series(pd.to_datetime(["2020-01-01"])),
-    "pd datetime zone": lambda: pd.Series(pd.to_datetime(["2020-01-01"])).dt.tz_localize("UTC"),
+    "pd datetime zone": lambda: pd.Series(pd.to_datetime(["2020-01-01T00:00:00.000000001"])).dt.tz_localize("UTC"),
     "pd period": lambda: pd.Series(pd.period_range("2020", periods=2, freq="D")),
     "pd interval": lambda: pd.Series(pd.interval_range(0, 2)),
     "pd interval index": lambda: pd.interval_range(0, 2),
     "pd sparse": lambda: pd.Series(pd.arrays.SparseArray([0, 1, 0])),
+    "pd sparse NaN": lambda: pd.Series(pd.arrays.SparseArray([np.nan, 1.5])),
+    "pd arrays": lambda: pd.Series([np.ones(2), np.zeros(2)]),
     "ak lists": lambda: ak.Array([[1.0], [2.0, 3.0]]),
     "ak lists missing": lambda: ak.Array([[1.0], None]),
     "ak ints missing": lambda: ak.Array([1, None]),
@@ -154,6 +156,8 @@ SOURCES = {
     "list floats missing": lambda: [1.0, None],
     "list strings": lambda: ["a", "b"],
     "list strings missing": lambda: ["a", None],
+    "dict arrays": lambda: {"a": np.ones(2), "b": np.zeros(2)},
+    "dict missing": lambda: {"a": [1.5, None], "b": pl.Series([1, 2])},
     "list records": lambda: [{"a": 1, "b": 2.0}],
     "list records strings": lambda: [{"a": 1, "b": "x"}],
     "list bytes": lambda: [b"a"],
