@@ -56,7 +56,7 @@ def _cast(node: Any, dtype: np.dtype[Any], built: bool = False) -> Any:
     if kind.packed:
         return node if dtype == np.bool_ else _cast(with_byte_booleans(node), dtype, built)
     if not (kind.chunks or kind.fields or kind.lists or (kind.numbers and node.meaning is None)):
-        raise _cast_error(node.type, dtype)
+        raise _cast_error(element_type(node), dtype)
     if node.extension is not None and not kind.chunks and node.extension[0] != "arrow.fixed_shape_tensor":
         raise _cast_error(node.extension, dtype)
     if kind.numbers and node.content.dtype.kind == "f" and is_host_readable(node.content) and node.null_count:
@@ -82,7 +82,7 @@ def with_byte_booleans(node: Any) -> Any:
 
 
 def _cast_error(type_: Any, dtype: np.dtype[Any]) -> TypeRefusal:
-    return TypeRefusal("dtype", f"the elements are of type {type_}, and dtype is {dtype}", "numbers and times")
+    return TypeRefusal("dtype", f"x has elements of {type_}, and dtype is {dtype}", "numbers, and times without a zone")
 
 
 def with_wide_offsets(x: NestedArray) -> NestedArray:

@@ -548,7 +548,7 @@ def test_dtype_of_pandas_objects_is_cast_as_by_numpy_and_keeps_missing_values():
     frame = ah.as_pandas(pd.DataFrame([[1, 2.5]], columns=["a", "a"], index=[7]), dtype="f4")
     assert frame.dtypes.tolist() == [np.float32] * 2 and frame.index.tolist() == [7] and frame.shape == (1, 2)
     for text in (pd.Series(["1"]), pd.Series(["1"], dtype="category"), pd.DataFrame({"a": [1], "b": ["x"]})):
-        with pytest.raises(ah.Refusal, match="accepted: numbers and times"):
+        with pytest.raises(ah.Refusal, match="accepted: numbers, and times"):
             ah.as_pandas(text, dtype="int8")
 
 

@@ -370,7 +370,7 @@ def test_models_and_arrays_that_are_not_dense():
     assert ah.like(np.arange(2), model).to_pylist() == [0, 1]
     assert ah.like(["u", "v"], model).to_pylist() == ["u", "v"]
     assert ah.like(model, ["x"], copy=None) is not None
-    with pytest.raises(TypeError, match="accepted: numbers and times"):
+    with pytest.raises(TypeError, match="accepted: numbers, and times"):
         ah.like(["u", "v"], model, dtype="f4")
 
 

@@ -438,7 +438,7 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array) except NUL
     if row.kind == REFUSED:
         raise Refusal(
             "Arrow", f"format {text_of(schema.format)} is {row.words.decode()}, which is not supported; accepted: numbers,"
-            " times, strings, lists, structs and dictionaries. Use x.cast(polars.Decimal(38, 0))"
+            " times, strings, lists, structs and dictionaries. Use x.cast(polars.Decimal(38, 0)); x.cast(float) rounds"
         )
     check_counts(schema, array, row)
     if array.length < 0:
