@@ -114,7 +114,7 @@ cdef class NestedArray(Tree):
 
     @property
     def indices(self):
-        """USMArray : index in `content` for each element of a categorical."""
+        """USMArray : index in `content` for each element of a categorical. Those of missing elements are undefined."""
         return self.part_named("indices", (<Tree> self).indices)
 
     @property

@@ -1,6 +1,7 @@
 """Run the calls in the tables of docs/howto/data_frames.md with objects of each library, and compare the results."""
 
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/howto/data_frames.md").read_
 MODULES = ("numpy", "torch", "jax", "pandas", "polars", "pyarrow", "duckdb", "awkward")
 FRAMES = ("pandas", "polars", "arrow", "awkward")
 LISTS, STRINGS, GAPS = [[1.5], [2.5, 3.5]], ["a", "bc", "a"], [1.5, None, 3.0]
-MATRIX, CODES = [[1.5, 3.0], [2.5, 4.0]], [0, 1, 0]
+EQUAL, DECIMALS = [[1.5, 2.5], [3.5, 4.5]], [Decimal("1.5"), Decimal("2.5")]
+MATRIX, CODES = [[1.5, 3.0], [2.5, 4.0]], [0, 1, -1, 0]
+CODED = ["a", "bc", None, "a"]
 
 
 def columns(values):
@@ -49,10 +52,12 @@ TO_ARRAYS = {
     "a table of numbers": (tables([3, 4]), MATRIX),
     "a table with missing values": (tables([3, None]), [[1.5, 3.0], [2.5, None]]),
     "lists of different lengths": (columns(LISTS), LISTS),
-    "strings": (columns(STRINGS), CODES),
+    "decimals": (columns(DECIMALS)[:4], [1.5, 2.5]),
+    "strings": (columns(CODED), CODES),
 }
 TO_ONE = {
     "lists of different lengths, for torch": (columns(LISTS), LISTS),
+    "lists of equal lengths, for torch": (columns(EQUAL), EQUAL),
     "lists of different lengths, padded": (columns(LISTS)[:3], [[1.5, 0.0], [2.5, 3.5]]),
     "strings, for NumPy": (columns(STRINGS), STRINGS),
     "a column with missing values, without a copy": (columns(GAPS)[:3], GAPS),
@@ -66,7 +71,7 @@ TO_FRAMES = {
     "a dict of arrays": (arrays("{'a': A([1.5, 2.5]), 'b': A([3, 4])}"), records("a", "b")),
     "a list of arrays of different lengths": (arrays("[A([1.5]), A([2.5, 3.5])]"), LISTS),
     "values and a mask": (arrays("(A([1.5, 0.0, 3.0]), A([False, True, False]))"), GAPS),
-    "codes of the strings `names`": (arrays(f"A({CODES})"), STRINGS),
+    "codes of the strings `names`": (arrays(f"A({CODES})"), CODED),
 }
 CASES = [
     pytest.param(row, source, target, values, id=f"{row}: {source} to {target or 'the library of the call'}")
@@ -96,10 +101,10 @@ def listed(x):
 @pytest.mark.parametrize(("row", "source", "target", "values"), CASES)
 def test_call_of_each_row_returns_the_expected_values(row, source, target, values):
     names = {name: getattr(arrayhub, name) for name in arrayhub.__all__} | {"names": ["a", "bc"]}
-    names |= {name: pytest.importorskip(name) for name in MODULES}
+    names |= {"Decimal": Decimal} | {name: pytest.importorskip(name) for name in MODULES}
     call = re.search(rf"^\| {re.escape(row)} \| `(.*?)`", PAGE, re.MULTILINE)[1]
     if target:
-        call = re.sub(r"\bas_(numpy|polars)\((?=x|numpy\.ma|pyarrow|row|asnested)", f"as_{target}(", call, count=1)
+        call = re.sub(r"\bas_(numpy|polars)\((?=x|numpy\.ma|pyarrow|row|as_arrow)", f"as_{target}(", call, count=1)
     made = eval(call, names | {"x": eval(source, names)})
     first = made[0] if isinstance(made, list) else made
     if target:
@@ -111,4 +116,4 @@ def test_call_of_each_row_returns_the_expected_values(row, source, target, value
 def test_each_row_is_tested():
     page = re.sub(r"^### From one table.*", "", PAGE.split("## Which call")[1], flags=re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| (?!`x`)([^|\n]*?) \|", page, re.MULTILINE)
-    assert rows == [*TO_ARRAYS, *list(TO_ONE)[:5], *TO_FRAMES, *list(TO_ONE)[5:]]
+    assert rows == [*TO_ARRAYS, *list(TO_ONE)[:6], *TO_FRAMES, *list(TO_ONE)[6:]]
