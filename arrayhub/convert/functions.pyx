@@ -1032,7 +1032,7 @@ def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
         - "mask": a ``numpy.ma.MaskedArray`` that shares the values. For other libraries, the result is a pair of arrays: the
           values, and booleans that are True for missing elements. The values of missing elements are undefined.
         - "nan": NaN, or NaT for times. Booleans and integers become float64, even if no value is missing. An integer that
-          float64 would round raises OverflowError.
+          float64 would round raises OverflowError. A `dtype` of integers or booleans raises ValueError.
         - A value: replaces missing values. The element type must be able to represent the value.
 
         `dtype`, `device` and `missing` may allocate whatever `copy` says. Where nothing has to change, the memory is shared.
