@@ -325,7 +325,7 @@ def test_errors_for_python_containers_and_iterators_suggest_list(make):
 
 
 def test_errors_for_dicts_suggest_calls_for_columns_and_for_a_record():
-    assert_helps({"a": [1, 2]}, "arrayhub.asnested(x)")
+    assert_helps({"a": ["x", "y"]}, "arrayhub.asnested(x)")
     for row in ({"a": 1}, {"a": "text"}, {"a": [1], "b": 2}):
         assert_helps(row, "arrayhub.asnested([x])")
 
