@@ -805,9 +805,8 @@ cdef int _table_borrow(void* obj, DLTensor* out) except -1 with gil:
 
 
 cdef int order_table_stream(Descriptor a) except -1:
-    """Make CUDA's legacy default stream wait for the producer's work. `_table_current_stream` returns this stream."""
-    cdef int kind = a.device_.device_type
-    return order_consumer(a, None) if kind == kDLCUDA or kind == kDLCUDAManaged else 0
+    """Make the stream of `_table_current_stream`, CUDA's legacy default stream, wait for the producer's work, or wait here."""
+    return order_consumer(a, None) if a.device_.device_type == kDLCUDAManaged else order(a, None)
 
 
 cdef int _table_current_stream(int device_type, int32_t device_id, void** out) noexcept nogil:

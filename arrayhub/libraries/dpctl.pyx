@@ -26,6 +26,7 @@ from arrayhub._core.descriptor cimport (
     size_of,
 )
 from arrayhub._core.cpython.atomics cimport found
+from arrayhub._core.runtime cimport host_ready
 from arrayhub.adapters cimport interface_dict
 from arrayhub.adapters.table cimport SYCL_DICT
 from arrayhub.libraries.known cimport library
@@ -181,10 +182,15 @@ def bind_export(Descriptor a):
 
 
 cdef object emit(Descriptor a):
-    """Export `a` as a ``dpnp.tensor.usm_ndarray`` that shares the memory and uses the queue of `a`."""
+    """Export `a` as a ``dpnp.tensor.usm_ndarray`` that shares the memory and uses the queue of `a`.
+
+    The queue may be out of order, and dpnp orders its kernels only after the work that dpctl's order manager records. This
+    function therefore waits for the producer's work, as `interface_dict.emit_sycl_usm` does.
+    """
     check_memory(a, True)
     check_elements(a)
     usm_ndarray = needed("dpnp.tensor", "for usm_ndarray").tensor.usm_ndarray
+    host_ready(a)
     memory = sycl.memory_on_queue(a)
     try:
         if size_of(a) == 0:

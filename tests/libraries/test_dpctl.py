@@ -287,6 +287,19 @@ def test_readers_wait_for_pending_work(reader, queue):
         assert (values == 63).all()
 
 
+@pytest.mark.parametrize("export", [ah.as_dpnp, dpnp.asarray])
+def test_kernels_of_dpnp_run_after_work_that_dpnp_did_not_submit(export):
+    """dpnp orders its kernels after the work that dpctl's order manager records, such as its own, but not after other work."""
+    for _ in range(10):
+        x, source = (dpnp.full(1 << 20, value, dtype="f4", usm_type="shared") for value in (0, 1))
+        dpnp.matmul(*[dpnp.ones((700, 700))] * 2)
+        queue = x.sycl_queue
+        queue.memcpy_async(x.get_array().usm_data, source.get_array().usm_data, x.nbytes, [queue.submit_barrier()])
+        total = export(ah.asarray(x)).sum()
+        queue.wait()
+        assert total == x.size
+
+
 def test_values_are_not_ready_without_a_wait():
     """A view without a wait shows values that are not computed yet, so the test above could fail."""
     early = 0
