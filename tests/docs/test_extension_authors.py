@@ -733,6 +733,12 @@ def test_python_owner_of_a_cpp_array_is_kept_alive_and_not_called(plain, way):
     keeps_and_does_not_call(getattr(plain, way))
 
 
+def test_a_view_may_be_the_owner_of_memory(plain):
+    x = np.arange(9.0).reshape(3, 3)
+    a = ah.as_numpy(plain.inner(x))
+    assert np.shares_memory(a, x) and a.tolist() == [[4, 5], [7, 8]]
+
+
 @pytest.mark.parametrize("way", ["too many", "negative", "null owner", "null pointer", "bad strides", "null shared"])
 def test_invalid_return_values_raise(plain, way):
     before = plain.alive()
@@ -849,6 +855,23 @@ def test_sycl_kernels_run_after_the_producers_pending_work(sycl_author):
         assert (ah.as_numpy(ah.to_host(x)) == 3).all()
         y = dpnp.full(n, 2, dtype="f4")
         assert (ah.as_numpy(sycl_author.twice(y)) == 2).all()
+
+
+def test_an_owner_may_be_called_by_a_host_task_of_dpnp(sycl_author):
+    """The last array may also be released while a host task of dpnp, which needs the GIL, is pending."""
+    pytest.importorskip("dpnp")
+    program = """
+import arrayhub, dpnp, numpy, sys
+arrayhub.sycl_runtime.configure()
+sys.path.insert(0, sys.argv[1])
+import sycl_author
+for k in range(20):
+    x = dpnp.ones(4, dtype="f4") + k
+    sycl_author.twice(x * 2)
+    assert (arrayhub.as_dpnp(sycl_author.twice(x)) * 2).sum() == 16 * (k + 1)
+"""
+    done = build.python(program, Path(sycl_author.__file__).parent)
+    assert done.returncode == 0, done.stderr
 
 
 def test_sycl_example_fills_and_returns_memory(sycl_author):
