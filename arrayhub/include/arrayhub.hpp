@@ -12,7 +12,8 @@
 //     arrayhub::array ones(Py_ssize_t n) { return arrayhub::hand_out(std::vector<double>(n, 1.0)); }
 //
 // A view holds a reference to a USMArray. Views may be copied and destroyed without the GIL. Making a view requires the
-// GIL, and so does every function that returns an `object`. sycl.hpp is never included: queues are passed by address.
+// GIL or acquires it, and so does every function that returns an `object`. sycl.hpp is never included: queues are passed by
+// address.
 #ifndef ARRAYHUB_HPP
 #define ARRAYHUB_HPP
 
@@ -181,9 +182,31 @@ class python_error : public std::exception {
 };
 
 namespace detail {
-inline PyObject *checked(PyObject *p) {
-    if (p == nullptr) throw python_error();
-    return p;
+// Return f(), called with the GIL held. Exceptions propagate. Throws std::runtime_error if Python's shutdown has begun.
+template <class F> auto with_gil(F &&f) -> decltype(f()) {
+    if (has_gil()) return f();
+    decltype(f()) result{};
+    std::exception_ptr thrown;
+    const bool called = call_with_gil([&] {
+        try {
+            watch();
+            result = f();
+        } catch (...) {
+            thrown = std::current_exception();
+        }
+    });
+    if (!called) throw std::runtime_error("arrayhub: this thread does not hold the GIL, and the interpreter shuts down");
+    if (thrown) std::rethrow_exception(thrown);
+    return result;
+}
+
+// Return the result of a C function, which `f` calls. Throws python_error if it is NULL.
+template <class F> PyObject *checked(F &&f) {
+    return with_gil([&] {
+        PyObject *p = f();
+        if (p == nullptr) throw python_error();
+        return p;
+    });
 }
 
 // Set the Python exception of a python_error. Other exceptions propagate, to other translators of pybind11 or nanobind.
@@ -237,7 +260,7 @@ class array : public object {
     array() = default;
     explicit array(object held) noexcept : object(std::move(held)) {}
     // Import any array, like arrayhub.asarray.
-    explicit array(PyObject *obj) : object(steal(detail::checked(PyUSMArray_FromObject(obj)))) {}
+    explicit array(PyObject *obj) : object(steal(detail::checked([&] { return PyUSMArray_FromObject(obj); }))) {}
     static constexpr char hint[] = "arrayhub.USMArray";
     static PyObject *try_request(PyObject *obj, bool) noexcept { return PyUSMArray_FromObject(obj); }
 
@@ -245,10 +268,10 @@ class array : public object {
     int ndim() const noexcept { return fields().nd; }
     index_t extent(int k) const noexcept { return fields().shape[k]; }
     // Convert to the named library: "numpy", "torch", "jax", "cupy", "dpnp" or another name of PyUSMArray_Convert.
-    object as(const char *library) const { return steal(detail::checked(PyUSMArray_Convert(full_ptr(), library))); }
+    object as(const char *library) const { return steal(detail::checked([&] { return PyUSMArray_Convert(full_ptr(), library); })); }
     // Convert to the library of `model`.
     object like(PyObject *model, bool may_copy = false) const {
-        return steal(detail::checked(PyUSMArray_Like(full_ptr(), model, may_copy)));
+        return steal(detail::checked([&] { return PyUSMArray_Like(full_ptr(), model, may_copy); }));
     }
     object like(const object &model, bool may_copy = false) const { return like(model.ptr(), may_copy); }
     // Return the Python object. Throws std::invalid_argument if the array is empty, as array() and view() are.
@@ -418,7 +441,7 @@ template <class T, int N, class... Options> class view_base : public array {
     explicit view_base(object &&held) noexcept : array(std::move(held)), fields_(&fields()) {}
     static object request(PyObject *obj, const char *name, bool converts) {
         const PyUSMArrayRequest request = rules::make(name, converts);
-        return steal(checked(PyUSMArray_Request(obj, &request)));
+        return steal(checked([&] { return PyUSMArray_Request(obj, &request); }));
     }
 
   public:
@@ -597,7 +620,10 @@ class view<one_of<T...>, N, Options...> : public detail::view_base<one_of<T...>,
         is.dtype.code = USM_ARRAY_NO_DLPACK;
         if (this->fields_ == nullptr) return is.dtype;
         is.dtype = this->fields_->dl_dtype;
-        if (is.dtype.code == USM_ARRAY_NO_DLPACK && PyUSMArray_TypeOfNumber(this->fields_->typenum, &is) < 0) PyErr_Clear();
+        if (is.dtype.code == USM_ARRAY_NO_DLPACK)
+            detail::call_with_gil([&] {
+                if (PyUSMArray_TypeOfNumber(this->fields_->typenum, &is) < 0) PyErr_Clear();
+            });
         return is.dtype;
     }
 
@@ -640,16 +666,6 @@ template <class F> void report_thrown(F &&f) noexcept {
     if (PyErr_Occurred()) PyErr_WriteUnraisable(nullptr);
 }
 
-// An owner of memory, stored on the heap. When the last array is freed, the owner is called if it is callable, and destroyed.
-template <class Owner> struct keeper {
-    Owner owner;
-    static void release(void *context) noexcept {
-        keeper *self = static_cast<keeper *>(context);
-        if constexpr (std::is_invocable_v<Owner &>) report_thrown([&] { self->owner(); });
-        report_thrown([&] { delete self; });
-    }
-};
-
 // Return the Python object of an owner: a PyObject *, or an object type of arrayhub, pybind11 or nanobind. Python objects are
 // kept alive and never called, even if they are callable.
 inline PyObject *python_owner(PyObject *owner) { return owner; }
@@ -660,11 +676,22 @@ template <class Owner, class = void> inline constexpr bool is_python = false;
 template <class Owner>
 inline constexpr bool is_python<Owner, std::void_t<decltype(python_owner(std::declval<const Owner &>()))>> = true;
 
+// An owner of memory, stored on the heap. When the last array is freed, the owner is called if it is callable, and destroyed.
+template <class Owner> struct keeper {
+    Owner owner;
+    static void release(void *context) noexcept {
+        keeper *self = static_cast<keeper *>(context);
+        if constexpr (!is_python<Owner>)
+            if constexpr (std::is_invocable_v<Owner &>) report_thrown([&] { self->owner(); });
+        report_thrown([&] { delete self; });
+    }
+};
+
 // Make an array of memory, with `owner` as its owner. Owners that are not Python objects are moved to the heap, and released
 // even if no array is created.
 template <class T, class Owner>
-array make(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const std::vector<index_t> *byte_strides = nullptr,
-           const void *queue = nullptr) {
+array make_with_gil(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const std::vector<index_t> *byte_strides,
+                    const void *queue) {
     using given = std::decay_t<Owner>;
     std::unique_ptr<keeper<given>, void (*)(void *)> kept(nullptr, keeper<given>::release);
     PyUSMArraySpec spec{};
@@ -691,9 +718,16 @@ array make(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const s
     spec.access = std::is_const_v<T> ? USM_ARRAY_READONLY : USM_ARRAY_WRITEABLE;
     if (queue != nullptr) spec.device.device_type = 14; // kDLOneAPI
     spec.queue_ref = const_cast<void *>(queue);
-    array made(object::steal(checked(PyUSMArray_New(&spec))));
+    array made(object::steal(checked([&] { return PyUSMArray_New(&spec); })));
     (void)kept.release(); // the array releases it
     return made;
+}
+
+// Owners are called and released with the GIL held, also after an error.
+template <class T, class Owner>
+array make(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const std::vector<index_t> *byte_strides = nullptr,
+           const void *queue = nullptr) {
+    return with_gil([&] { return make_with_gil(data, shape, nd, std::forward<Owner>(owner), byte_strides, queue); });
 }
 
 // Replace the length -1 of a 1-d shape by the number of elements. Throw std::invalid_argument if there are too few elements.
@@ -758,9 +792,11 @@ array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queu
 // Return the queue of an array in SYCL memory: `auto &q = arrayhub::queue_of<sycl::queue>(a);`. The reference is valid while
 // `a` lives.
 template <class Queue> Queue &queue_of(const array &a) {
-    void *queue = nullptr;
-    if (PyUSMArray_QueueRef(a.full_ptr(), &queue) < 0) throw python_error();
-    return *static_cast<Queue *>(queue);
+    return *detail::with_gil([&] {
+        void *queue = nullptr;
+        if (PyUSMArray_QueueRef(a.full_ptr(), &queue) < 0) throw python_error();
+        return static_cast<Queue *>(queue);
+    });
 }
 
 // Allocator of memory that is aligned to 64 bytes, which all libraries import without a copy.

@@ -220,10 +220,18 @@ static arrayhub::array made(const std::string &way) {
     return arrayhub::hand_out(std::shared_ptr<std::vector<double>>());
 }
 
+// Releases the GIL in a scope. The functions of arrayhub.hpp acquire it.
+struct without_gil {
+    PyThreadState *state = PyEval_SaveThread();
+    ~without_gil() { PyEval_RestoreThread(state); }
+};
+
 static PyObject *out(PyObject *, PyObject *way) {
-    return guarded([&] {
+    return guarded([&]() -> PyObject * {
         const char *name = PyUnicode_AsUTF8AndSize(way, nullptr);
-        return name == nullptr ? nullptr : made(name).release();
+        if (name == nullptr) return nullptr;
+        without_gil released;
+        return made(name).release();
     });
 }
 
@@ -262,6 +270,13 @@ static PyObject *kept_by(PyObject *, PyObject *owner) {
 static PyObject *kept_by_pointer(PyObject *, PyObject *owner) {
     return guarded([&] { return arrayhub::hand_out(three, {3}, owner).release(); });
 }
+// Export a part of a view, which is the owner.
+static PyObject *inner(PyObject *, PyObject *obj) {
+    return guarded([&] {
+        view<double, 2> a(obj);
+        return arrayhub::hand_out(&a(1, 1), {2, 2}, {a.byte_stride(0), a.byte_stride(1)}, a).release();
+    });
+}
 
 // Start threads that Python does not know. They copy and destroy views forever, or destroy one view after 300 ms.
 static PyObject *copy_forever(PyObject *, PyObject *obj) {
@@ -289,6 +304,7 @@ static PyObject *drop_late(PyObject *, PyObject *obj) {
 static PyObject *empty(PyObject *, PyObject *way_) {
     return guarded([&]() -> PyObject * {
         const std::string way = PyUnicode_AsUTF8AndSize(way_, nullptr);
+        without_gil released;
         const arrayhub::array none;
         const view<const double, 1> nothing;
         if (way == "as") return none.as("numpy").release();
@@ -320,6 +336,7 @@ static PyMethodDef methods[] = {
     {"kept_by_pointer", kept_by_pointer, METH_O, nullptr},
     {"copy_forever", copy_forever, METH_O, nullptr},
     {"drop_late", drop_late, METH_O, nullptr},
+    {"inner", inner, METH_O, nullptr},
     {"out", out, METH_O, nullptr},
     {"alive", alive, METH_NOARGS, nullptr},
     {"in_threads", in_threads, METH_O, nullptr},
