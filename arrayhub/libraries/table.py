@@ -180,7 +180,10 @@ def _call_on_table(obj: Any) -> Any:
 _CONVERT_FRAME = ("", "frame.to_ndarray() returns the frame of the plane")
 
 # Modes of Pillow's images whose memory contains the same values as the bytes of their interface dict.
-SHARED_MODES = frozenset("L P LA PA La RGB RGBA RGBX RGBa CMYK YCbCr HSV I F I;16 I;16L I;16B I;16N".split())
+_MODES_OF_16_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
+SHARED_MODES = frozenset(
+    (*_MODES_OF_16_BITS, "L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "I", "F")
+)
 
 
 def _why_not_shared(image: Any) -> tuple[str, str]:
