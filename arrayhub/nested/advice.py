@@ -762,7 +762,8 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str) -> Verdict:
     obstacle = _obstacle(array, consumer, False, obj)
     if not obstacle:
         why = source.copied or get_rules(consumer).why_copied(array, obj)
-        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer))
+        way = "copy=True" if getattr(source.refusal, "call", "") == _BY_COPY else ""
+        return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", way))
     why = _obstacle(array, consumer, True, obj) or _obstacle_to_move(array)
     if why:
         return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer))
