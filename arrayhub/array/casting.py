@@ -306,7 +306,7 @@ def check_fit(given, own, call):
         if number is not None:
             raise RangeRefusal(
                 call,
-                f"{number} is out of the range of {own.name}; use a larger dtype, or call"
+                f"{number!s} is out of the range of {own.name}; use a larger dtype, or call"
                 f" numpy.asarray(value).astype({own.name!r}) first, which does not check the range",
             )
 

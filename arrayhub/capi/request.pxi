@@ -35,6 +35,7 @@ from arrayhub.runtimes cimport cuda, sycl
 import numpy
 
 from arrayhub import transfer
+from arrayhub._core.hooks import hooks
 from arrayhub._core.descriptor import Device
 from arrayhub._core.errors import (
     PASSES_ON, RangeRefusal, Refusal, TypeRefusal, ValueRefusal, dimensions, name_argument, name_of_type, show,
@@ -89,8 +90,18 @@ cdef object request(object obj, const PyUSMArrayRequest* raw):
     return take(answer) if answer != NULL or r.name == NULL else raise_named(r)
 
 
+cdef Descriptor import_on_stream(object obj, const PyUSMArrayRequest* r):
+    return import_array(obj, None if r.stream == NULL else <object> r.stream)
+
+
+cdef Descriptor import_for(object obj, const PyUSMArrayRequest* r):
+    """Import `obj` on the stream of a request, whatever its conditions are."""
+    cdef PyObject* imported = attempt(import_on_stream, obj, r)
+    return take(imported) if imported != NULL else raise_import(obj)
+
+
 cdef Descriptor meet_request(object obj, const PyUSMArrayRequest* r):
-    cdef Descriptor a = import_array(obj, None if r.stream == NULL else <object> r.stream)
+    cdef Descriptor a = import_for(obj, r)
     if a.flags_ & COPIED:
         check_copy(a, obj, r)
     cdef Misfit wrong = misfit(a, r)
@@ -407,6 +418,20 @@ cdef str target_device(const PyUSMArrayRequest* r):
 
 
 # ------------------------------------------------------------------------------------------------------------- messages
+
+
+cdef object raise_import(object obj):
+    """Raise the pending exception of an import. If a refusal names a call, name the one that `asarray` names.
+
+    Other refusals are raised at once, because a function with overloads then tries the next overload.
+    """
+    try:
+        raise_on()
+    except Refusal as error:
+        if not error.call:
+            raise
+        refusal = error
+    raise hooks.advice.complete_refusal(refusal, obj, "arrayhub")
 
 
 cdef object raise_named(const PyUSMArrayRequest* r):

@@ -34,7 +34,6 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.runtime cimport device_of, host_ready
 from arrayhub.capi.structs cimport *
-from arrayhub.convert.functions cimport import_array
 from arrayhub.runtimes cimport cuda, sycl
 
 from arrayhub._core.descriptor import TYPE_NAMES
@@ -293,9 +292,12 @@ cdef object queue_of(const PyUSMArraySpec* spec, char* pointer):
 # ------------------------------------------------------------------------------------------------------ short functions
 
 
+cdef PyUSMArrayRequest _WITHOUT_CONDITIONS      # all members are zero
+
+
 cdef object from_object(object obj):
     check_given(<PyObject*> obj, "PyUSMArray_FromObject")
-    return import_array(obj, None)
+    return import_for(obj, &_WITHOUT_CONDITIONS)
 
 
 cdef object to_host(object obj):

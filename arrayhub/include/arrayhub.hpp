@@ -663,7 +663,12 @@ template <class F> void report_thrown(F &&f) noexcept {
     } catch (...) {
         PyErr_SetString(PyExc_RuntimeError, "arrayhub: the release of an array threw an object that is not a std::exception");
     }
-    if (PyErr_Occurred()) PyErr_WriteUnraisable(nullptr);
+    if (!PyErr_Occurred()) return;
+    held_exception thrown;
+    PyObject *place = PyUnicode_FromString("arrayhub: the owner of an array");
+    thrown.restore();
+    PyErr_WriteUnraisable(place);
+    Py_XDECREF(place);
 }
 
 // Return the Python object of an owner: a PyObject *, or an object type of arrayhub, pybind11 or nanobind. Python objects are

@@ -222,6 +222,8 @@ def values_error(obj, values):
     remedy = "Pass dtype='M8[us]' for dates and times, or use numpy.asarray(x, dtype=float), which rounds"
     if any(value is None for value in values):
         remedy = _NONE_IS_MISSING
+    elif all(isinstance(value, int) for value in values):
+        remedy = "Integers have at most 64 bits, and numpy.asarray(x, dtype=float) rounds them"
     accepted = f"numbers of one type. {remedy}"
     return TypeRefusal("asarray", f"{show(obj)} would become an array of Python objects", accepted, nested_call(values))
 

@@ -79,6 +79,17 @@ def test_call_of_a_refusal_meets_the_request(text, order):
     assert called >= 3
 
 
+def test_refused_imports_name_the_call_that_asarray_names():
+    pa = pytest.importorskip("pyarrow")
+    for x in (pa.array([True, False]), pa.table({"a": [1.0], "b": [2.0]}), pa.array([1.0, None]), {"a": [1]}):
+        errors = []
+        for imports in (ah.asarray, Request("float64", name="f: x").asarray):
+            with pytest.raises(ah.Refusal) as raised:
+                imports(x)
+            errors.append(raised.value.call)
+        assert errors[0] == errors[1]
+
+
 def test_call_is_named_only_for_numbers_in_the_range_of_a_type():
     for text, numbers, dtype in (
         ("n * int8", [300], ""),

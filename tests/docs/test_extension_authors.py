@@ -769,9 +769,10 @@ THROWN = {
 @pytest.mark.parametrize("way", THROWN)
 def test_exceptions_of_owners_are_reported_as_unraisable(plain, monkeypatch, way):
     seen = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(unraisable))
     plain.out(way)
-    assert seen == THROWN[way]
+    assert [str(unraisable.exc_value) for unraisable in seen] == THROWN[way]
+    assert all("owner of an array" in unraisable.object for unraisable in seen)
 
 
 def test_owner_may_throw_if_construction_fails(plain, monkeypatch):

@@ -356,7 +356,9 @@ inline void raise_misfit(const array_object *a, PyObject *obj, const PyUSMArrayR
                      r->name == nullptr ? "" : r->name, r->name == nullptr ? "" : ": ", name.ptr(), wrong, a->nd,
                      a->nd == 1 ? "" : "s", find_type(a->dl_dtype)->name,
                      a->flags & USM_ARRAY_WRITEABLE ? "writeable" : "read-only", accepted,
-                     r->may == 0 ? "Convert it first" : "Convert it first, or install arrayhub, which converts it");
+                     (r->may & ~USM_ARRAY_MAY_BUILD) == 0
+                         ? "Convert it first"
+                         : "Convert it first, or install arrayhub, which makes the copies that the function allows");
 }
 
 // --------------------------------------------------------------------------------------------------------- the table
