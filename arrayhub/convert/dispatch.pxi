@@ -575,7 +575,7 @@ cdef Descriptor import_via(object obj, object stream, object via):
                 raise wrappers.wrapper_error(obj, "is not imported through protocols")
         if is_ndarray(obj):
             numpy_library.check_subclass(obj)
-        a = parse_by(row, obj, stream)
+        a = parse_dlpack(obj, stream) if <int> row == _DLPACK else _parse[<int> row](obj, stream)
     if a is None:
         supported = ", ".join(protocols_of_type(type(obj))[1])
         raise TypeError(
@@ -586,12 +586,12 @@ cdef Descriptor import_via(object obj, object stream, object via):
     return a if stream is None else on_stream(a, stream, True)
 
 
-cdef Descriptor parse_by(int row, object obj, object stream):
-    """Import `obj` through a protocol. An exception becomes a Refusal, as the standard asks of `from_dlpack`."""
-    cdef PyObject* answer = attempt(_parse[row], obj, stream)
+cdef Descriptor parse_dlpack(object obj, object stream):
+    """Import `obj` through ``__dlpack__``. Its exception becomes a Refusal, as the standard asks of `from_dlpack`."""
+    cdef PyObject* answer = attempt(_parse[_DLPACK], obj, stream)
     if answer == NULL:
         reason = fetch_refusal()      # first, because no code may run while an exception is set
-        raise refusal_error(obj, [(PROTOCOLS[row].words, reason)]) from reason
+        raise refusal_error(obj, [(PROTOCOLS[_DLPACK].words, reason)]) from reason
     return <Descriptor> take(answer)
 
 

@@ -252,12 +252,12 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
 
 def find_arrays(obj: Any) -> list[Any]:
     """Return the arrays that an object consists of, or an empty list if the object cannot be imported."""
-    obj = obj.detach() if getattr(obj, "requires_grad", False) else obj
-    array, sparse = array_of(obj), hooks.sparse.import_or_none(obj)
-    if array is not None or sparse is not None:
-        return [array] if sparse is None else [sparse.data, *sparse.structure]
     arrays: list[Any] = []
     try:
+        obj = obj.detach() if getattr(obj, "requires_grad", False) else obj
+        array, sparse = array_of(obj), hooks.sparse.import_or_none(obj)
+        if array is not None or sparse is not None:
+            return [array] if sparse is None else [sparse.data, *sparse.structure]
         map_arrays(asnested(obj), arrays.append, lambda *_parts, **_facts: None)
     except PASSES_ON:
         raise

@@ -416,7 +416,7 @@ def test_type_registered_as_none_is_rejected_despite_its_protocol(board):
         board.__name__, types={"Board": None}, advice={"Board": lambda x: f"x.values[:{len(x.values)}]"}
     )
     for via in (None, "array_interface"):
-        with pytest.raises(TypeError, match=r"Call arrayhub\.asarray\(x\.values\[:4\]\)"):
+        with pytest.raises(TypeError, match=r"Call (arrayhub\.asarray\()?x\.values\[:4\]"):
             ah.asarray(x, via=via)
 
 

@@ -17,8 +17,8 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/from_to.md"
 HEAD = """# From one library to another
 
 This page lists the shortest call that works for each pair of libraries. For any other object,
-`arrayhub.explain(x, to="torch").call` contains the call. Without a keyword, the memory is shared, or an error is
-raised: see [The argument `copy=`](../memory.md#the-argument-copy).
+`arrayhub.explain(x, to="torch").call` contains the call, or "" if no call is known. Without a keyword, the memory is
+shared, or an error is raised: see [The argument `copy=`](../memory.md#the-argument-copy).
 
 - JAX supports float64 and int64 only with `jax_enable_x64`, so the calls for JAX pass `dtype='float32'` for float64
   arrays and for columns. `copy=None` shares memory that is aligned to 64 bytes, and copies other memory.
