@@ -121,7 +121,7 @@ def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream
     return take(result) if result != NULL else raise_refusal(obj, "arrayhub")
 
 
-def import_without_advice(obj, /, *, copy=False, via=None):
+def import_unadvised(obj, /, *, copy=False, via=None):
     """Call `asarray` for a function that completes the refusals of its own call."""
     return import_changed(obj, copy, None, None, None, None, via)
 

@@ -12,7 +12,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import BY_VIA
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import import_without_advice, protocols_of_type
+from arrayhub.convert.functions import import_unadvised, protocols_of_type
 from arrayhub.inspection.texts import attempt
 
 
@@ -25,7 +25,7 @@ def import_view(obj: Any, function: str) -> Any:
     if besides is not None:
         return besides
     try:
-        return import_without_advice(obj)
+        return import_unadvised(obj)
     except (BufferError, TypeError) as error:
         for view in (hooks.sparse.import_or_none, partial(hooks.nested.asnested, copy=VIEW)):
             array = attempt(view, obj)[0]
@@ -59,7 +59,7 @@ def import_unread(obj: Any) -> USMArray | None:
     for protocol in protocols_of_type(type(obj))[1]:
         if protocol in BY_VIA and protocol != "arrow":
             try:
-                return import_without_advice(obj, via=protocol)
+                return import_unadvised(obj, via=protocol)
             except PASSES_ON:
                 raise
             except Exception:

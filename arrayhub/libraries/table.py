@@ -200,15 +200,6 @@ def _call_on_qimage(image: Any) -> tuple[str, str]:
     return rows, "the rows are padded, and the memory is valid while x exists"
 
 
-def get_kind_of_view(surface: Any) -> str:
-    """Return the argument of ``pygame.Surface.get_view``: "3" for colors of one byte each, and "2" for pixels."""
-    return "3" if surface.get_bytesize() > 2 else "2"
-
-
-def _call_on_surface(surface: Any) -> tuple[str, str]:
-    return f"x.get_view({get_kind_of_view(surface)!r})", "the first axis is x, and the view locks the Surface"
-
-
 def _usm_memory(module: Any) -> Any:
     import dpctl.memory
 
@@ -542,7 +533,6 @@ TABLE: dict[str, dict[str, Any]] = {
         instead="arrayhub.as_numpy(x)",
         refused={"UMat": "x.get()"},
     ),
-    "pygame": dict(advice={"Surface": _call_on_surface}),
     "PySide6": dict(
         roots=("PySide6", "PyQt6"),
         refused={"QImage": _call_on_qimage},

@@ -43,7 +43,7 @@ from arrayhub.adapters.arrow import type_name, unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame, is_matrix_of_objects
-from arrayhub.convert.functions import CONSUMERS, asarray, import_without_advice, is_array_of, objects_of
+from arrayhub.convert.functions import CONSUMERS, asarray, import_unadvised, is_array_of, objects_of
 from arrayhub.convert.names import sparse_library
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
@@ -55,7 +55,7 @@ from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
 from arrayhub.libraries.numpy import VALUES, refuse_unit
-from arrayhub.libraries.table import coo_of_columns, get_kind_of_view
+from arrayhub.libraries.table import coo_of_columns
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
@@ -314,7 +314,7 @@ def _import_source(obj: Any) -> Source:
     if sparse is not None or (error is not None and (sparse_library(obj) or root_of(cls) == "onedal")):
         return Source(sparse, refusal=error, kind="sparse")
     values = issubclass(cls, (*VALUES, dict))
-    array, error = try_call(_array_like_value if issubclass(cls, VALUES) else import_without_advice, obj)
+    array, error = try_call(_array_like_value if issubclass(cls, VALUES) else import_unadvised, obj)
     if array is not None:
         why = f"a value of type {cls.__name__} cannot be viewed: asarray copies it through NumPy"
         return Source(array, why if values else "")
@@ -332,7 +332,7 @@ def _import_source(obj: Any) -> Source:
         error = failed
     if not isinstance(node, NestedArray):
         is_copied = isinstance(error, Refusal) and error.call == _BY_COPY
-        array = attempt(import_without_advice, obj, copy=None)[0] if is_copied else None
+        array = attempt(import_unadvised, obj, copy=None)[0] if is_copied else None
         return Source(array, "" if array is None else _reason(error), error)
     if values:
         return Source(node, "asnested copies the values", error, len(obj), kind="values", needs_copy=needs_copy)
@@ -412,7 +412,7 @@ def _sample_of(array: Any) -> Any:
 
 def _depth(values: Any) -> int:
     if not isinstance(values, (list, tuple, range)):
-        return getattr(attempt(import_without_advice, values)[0], "ndim", 0)
+        return getattr(attempt(import_unadvised, values)[0], "ndim", 0)
     return 1 + _depth(values[0]) if len(values) else 1
 
 
@@ -937,8 +937,6 @@ def _array_like(obj: Any) -> Any:
             return pandas.Series(dtype=obj.dtype)
         return pandas.DataFrame(columns=obj.columns).astype(obj.dtypes).copy()  # columns of one type in one block
     root = root_of(type(obj))
-    if root == "pygame":
-        return obj.get_view(get_kind_of_view(obj))
     if root in ("av", "cv2"):  # of pictures and sound, which the call converts to a new ndarray
         return _empty("uint8")
     dtypes = getattr(obj, "dtypes", None)  # of an xarray.Dataset

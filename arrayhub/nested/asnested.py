@@ -31,7 +31,7 @@ from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import (
     as_numpy,
     call_traced,
-    import_without_advice,
+    import_unadvised,
     is_traced,
     objects_of,
     refuse_bytes,
@@ -222,7 +222,7 @@ def refuse_storage(obj: Any, x: NestedArray) -> None:
     """Raise the error of `asarray` for pandas data whose stored numbers are not the values, such as periods."""
     first = x.chunks[0]
     if not known(type(obj)).asked and kind_of(first).numbers and first.extension is not None:
-        import_without_advice(obj)
+        import_unadvised(obj)
 
 
 def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
@@ -463,7 +463,7 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return asnested(pyarrow.array(obj))
     if issubclass(cls, VALUES):
         forbidden(copy, "asnested", "values do not have memory to view")
-    array = import_without_advice(obj, copy=False if copy is VIEW else copy)
+    array = import_unadvised(obj, copy=False if copy is VIEW else copy)
     if array.ndim == 0:
         reason = f"{show(array)} has 0 dimensions"
         raise TypeRefusal("asnested", reason, "one or more", "arrayhub.asnested(arrayhub.asarray(x).reshape(-1))")

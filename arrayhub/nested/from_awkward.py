@@ -10,7 +10,7 @@ import numpy as np
 
 from arrayhub._core.copying import forbidden
 from arrayhub._core.errors import Refusal
-from arrayhub.convert.functions import asarray, import_without_advice
+from arrayhub.convert.functions import asarray, import_unadvised
 from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import (
     NestedArray,
@@ -68,7 +68,7 @@ def _walk(layout: Any, copy: bool | None) -> Any:
 
 def _numbers(layout: Any, copy: bool | None) -> Any:
     """Import numbers. Characters outside of a string are bytes, which metadata marks for `as_awkward`."""
-    array, mark = import_without_advice(layout.data), CHARACTERS.get(layout.parameter("__array__"))
+    array, mark = import_unadvised(layout.data), CHARACTERS.get(layout.parameter("__array__"))
     return array if mark is None else make("flat", len(array), content=array, field=(_NULLABLE, mark))
 
 
@@ -80,7 +80,7 @@ def _index(index: Any) -> Any:
 
 def _list(layout: Any, copy: bool | None) -> Any:
     text = {"string": "string", "bytestring": "bytes"}.get(layout.parameter("__array__"))
-    content = import_without_advice(layout.content.data) if text else _walk(layout.content, copy)
+    content = import_unadvised(layout.content.data) if text else _walk(layout.content, copy)
     return make(text or "list", len(layout), offsets=_index(layout.offsets), content=content, copy=copy)
 
 

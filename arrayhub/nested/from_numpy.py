@@ -6,7 +6,7 @@ import numpy as np
 
 from arrayhub._core.copying import forbidden
 from arrayhub._core.errors import TypeRefusal
-from arrayhub.convert.functions import import_without_advice
+from arrayhub.convert.functions import import_unadvised
 from arrayhub.nested.array import NestedArray, bitmap_of, cover_missing, from_string_dtype, make, nested_of, unwrap_flat
 from arrayhub.nested.from_python import characters, from_python
 from arrayhub.nested.to_device import in_rows
@@ -38,7 +38,7 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
         return characters("bytes", array.tolist())
     if array.dtype.kind == "U":
         return from_python(array.tolist()) if len(array) else characters("string", [])
-    return nested_of(import_without_advice(array))
+    return nested_of(import_unadvised(array))
 
 
 def _records(array: Any, copy: bool | None) -> NestedArray:
@@ -65,4 +65,4 @@ def _import_masked(array: Any, copy: bool | None) -> NestedArray:
     validity = None if not mask.any() else bitmap_of(~mask)
     if array.dtype.kind in "STU":
         return cover_missing(from_numpy(array.filled("")), validity, 0)
-    return make("flat", len(array), content=import_without_advice(np.ma.getdata(array)), validity=validity)
+    return make("flat", len(array), content=import_unadvised(np.ma.getdata(array)), validity=validity)

@@ -7,7 +7,7 @@ import numpy as np
 
 from arrayhub._core.errors import Refusal
 from arrayhub._core.tree import kind_of
-from arrayhub.convert.functions import as_numpy, as_torch, asarray, import_without_advice
+from arrayhub.convert.functions import as_numpy, as_torch, asarray, import_unadvised
 from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import NestedArray, is_on_host, make
 from arrayhub.nested.conform import with_wide_offsets
@@ -38,7 +38,7 @@ def from_torch(obj: Any, copy: bool | None = False) -> NestedArray:
             f"the nested tensor has layout {layout}; accepted: torch.jagged, ragged in dimension 1. Pass"
             f" {_call_for(obj, ragged)}",
         )
-    offsets, values = import_without_advice(obj.offsets()), import_without_advice(obj.values())
+    offsets, values = import_unadvised(obj.offsets()), import_unadvised(obj.values())
     lengths = obj.lengths()
     if lengths is None:
         return make("list", offsets.shape[0] - 1, offsets=offsets, content=values, copy=copy)

@@ -9,7 +9,7 @@ from arrayhub._core.errors import RangeRefusal, Refusal, TypeRefusal, form_of, r
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import as_numpy, asarray, import_without_advice
+from arrayhub.convert.functions import as_numpy, asarray, import_unadvised
 from arrayhub.nested.array import NestedArray, cover_missing, nested_of
 
 
@@ -73,7 +73,7 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str, dtype: Any = 
 def _dense_column(column: Any) -> Any:
     """Return a field or a pandas Series as a dense array of one number per row."""
     own = isinstance(column, (NestedArray, USMArray))
-    node = nested_of(column if own else import_without_advice(column, copy=None))
+    node = nested_of(column if own else import_unadvised(column, copy=None))
     if any(kind_of(chunk).characters for chunk in node.chunks):
         raise Refusal("", "elements are strings", "numbers, or times in all columns")
     dense = node.to_dense(copy=None)

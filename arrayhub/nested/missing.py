@@ -14,7 +14,7 @@ from arrayhub.adapters.arrow import may_be_nat
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
-from arrayhub.convert.functions import as_numpy, asarray, import_without_advice, refuse_bytes
+from arrayhub.convert.functions import as_numpy, asarray, import_unadvised, refuse_bytes
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.nested.array import (
@@ -393,7 +393,7 @@ def resolve_missing(obj: Any, missing: Any, dtype: Any = None, keeps_lists: bool
     obj = _with_mask(obj)
     if _is_scalar(obj):
         # `asarray` rejects masks, and a NestedArray has at least one dimension.
-        one = obj if issubclass(type(obj), np.ma.MaskedArray) else import_without_advice(obj, copy=None)
+        one = obj if issubclass(type(obj), np.ma.MaskedArray) else import_unadvised(obj, copy=None)
         values, mask = resolve_missing(one.reshape(1), missing)
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
@@ -516,7 +516,7 @@ def _column(column: Any, value: Any, dtype: Any) -> NestedArray:
         return nested_of(column)
     if value is None:
         try:
-            return nested_of(import_without_advice(column, copy=None))
+            return nested_of(import_unadvised(column, copy=None))
         except (BufferError, TypeError):
             pass
     node = _import_column(column, dtype)

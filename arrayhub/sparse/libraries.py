@@ -14,15 +14,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, first_line, name_of_type, needed, root_of, show
-from arrayhub.convert.functions import (
-    as_cupy,
-    as_jax,
-    as_numpy,
-    as_torch,
-    call_traced,
-    import_without_advice,
-    is_traced,
-)
+from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, call_traced, import_unadvised, is_traced
 from arrayhub.convert.labels import cache_by_type
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.table import coo_of_columns
@@ -58,13 +50,9 @@ class SparseLibrary:
         return self.export is as_numpy
 
 
-def _import_all(*parts: Any) -> tuple[Any, ...]:
-    return tuple(map(import_without_advice, parts))
-
-
 def import_parts(source: str, format: str, shape: Any, data: Any, structure: Any, **facts: Any) -> SparseArray:
     """Import the arrays of a sparse array. `source` is the subject of errors."""
-    x = SparseArray(format, tuple(shape), *_import_all(data), _import_all(*structure), **facts)
+    x = SparseArray(format, tuple(shape), import_unadvised(data), tuple(map(import_unadvised, structure)), **facts)
     check_shapes(source, x)
     return x
 
@@ -82,12 +70,12 @@ def _parse_scipy(obj: Any, copy: Copy) -> Any:
             "coo, and csr, csc and bsr of 2 dimensions",
             "arrayhub.assparse(x.tocoo())",
         )
-    (data,) = _import_all(obj.data)
+    data = import_unadvised(obj.data)
     if row.compressed is None:  # the matrices of cupyx do not have `coords`
         structure = obj.coords if hasattr(obj, "coords") else (obj.row, obj.col)
     else:
         pointers = obj.indptr
-        structure = indices, indptr = _import_all(obj.indices, pointers)
+        structure = indices, indptr = import_unadvised(obj.indices), import_unadvised(pointers)
         stored = indices.shape
         blocksize = obj.blocksize if row.blocks else None
         if stored and stored == data.shape[:1] and isinstance(pointers, np.ndarray) and pointers.ndim == 1:
@@ -151,7 +139,7 @@ def _parse_torch(obj: Any, copy: Copy) -> Any:
     if name == "coo":
         indices, data = _torch_coo_parts(obj)
         return import_parts("torch", name, obj.shape, data, (indices,))
-    of_columns, (data,) = FORMATS[name].compressed == 1, _import_all(obj.values())
+    of_columns, data = FORMATS[name].compressed == 1, import_unadvised(obj.values())
     indices = obj.row_indices() if of_columns else obj.col_indices()
     indptr = obj.ccol_indices() if of_columns else obj.crow_indices()
     batch = indices.ndim - 1
@@ -195,7 +183,8 @@ def _parse_jax(obj: Any, copy: Copy) -> Any:
             "BCOO and BCSR. Call jax.experimental.sparse.BCOO.fromdense(x.todense()) first, which copies",
         )
     shape, batch = tuple(obj.shape), obj.n_batch
-    arrays = _import_all(obj.data, obj.indices, *([obj.indptr] if kind == "BCSR" else []))
+    parts = (obj.data, obj.indices, *([obj.indptr] if kind == "BCSR" else []))
+    arrays = list(map(import_unadvised, parts))
     for array in arrays:
         if array.shape[:batch] != shape[:batch]:
             raise Refusal(

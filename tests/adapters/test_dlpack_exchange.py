@@ -25,7 +25,7 @@ from producers import lives
 
 import arrayhub
 from arrayhub import USMArray
-from arrayhub.convert.functions import import_without_advice
+from arrayhub.convert.functions import import_unadvised
 
 
 def from_py_object(obj):
@@ -135,7 +135,7 @@ def test_managed_tensor_is_imported_as_an_array():
 )
 @pytest.mark.parametrize(
     "take",
-    [lambda made: to_py_object(made.managed), lambda made: import_without_advice(table_type()[0](made))],
+    [lambda made: to_py_object(made.managed), lambda made: import_unadvised(table_type()[0](made))],
     ids=["our table", "another type's"],
 )
 def test_rejected_managed_tensor_is_released(take, fields, error):

@@ -555,10 +555,6 @@ REFUSED = {
         lambda: pytest.importorskip("av").VideoFrame(6, 4, "rgb24"),
         {"torch": "arrayhub.as_torch(x.to_ndarray())", "jax": "arrayhub.as_jax(x.to_ndarray(), copy=True)"},
     ),
-    "surface of pygame": (
-        lambda: pytest.importorskip("pygame").Surface((4, 3), 0, 32),
-        {"numpy": "arrayhub.as_numpy(x.get_view('3'))", "arrow": "arrayhub.as_arrow(x.get_view('3'), copy=True)"},
-    ),
     "jax, integers of four bits": (
         lambda: pytest.importorskip("jax.numpy").array([1, -2], "int4"),
         {

@@ -470,7 +470,6 @@ library(
         memoryview,
         note="the view locks the Surface while it exists",
     ),
-    Refused("Surface", _surface, "x.get_view('3')", "the view locks the Surface; its first axis is x"),
     View("Color", lambda pygame: pygame.Color(1, 2, 3), memoryview, "readonly"),
     View(
         "Mask",
