@@ -289,7 +289,7 @@ def test_readers_wait_for_pending_work(reader, queue):
 
 @pytest.mark.parametrize("export", [ah.as_dpnp, dpnp.asarray])
 def test_kernels_of_dpnp_run_after_work_that_dpnp_did_not_submit(export):
-    """dpnp orders its kernels after the work that dpctl's order manager records, but not after other work."""
+    """dpnp orders its kernels only after the work that dpctl's order manager records, such as its own."""
     for _ in range(10):
         x, source = (dpnp.full(1 << 20, value, dtype="f4", usm_type="shared") for value in (0, 1))
         dpnp.matmul(*[dpnp.ones((700, 700))] * 2)
