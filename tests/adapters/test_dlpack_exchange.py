@@ -170,6 +170,14 @@ def test_borrowed_tensor_does_not_add_a_reference():
     assert refcount(a) == before
 
 
+def test_table_waits_for_the_queue_of_sycl_memory(dpctl):
+    dpnp = pytest.importorskip("dpnp")
+    x = dpnp.matmul(*[dpnp.ones((1000, 1000))] * 2)
+    pending = x.sycl_queue.submit_barrier()
+    borrow(arrayhub.asarray(x))
+    assert pending.execution_status == dpctl.event_status_type.complete
+
+
 def test_arrays_that_require_flags_cannot_be_borrowed():
     with pytest.raises(BufferError, match=r"read-only.*managed_tensor_from_py_object_no_sync"):
         borrow(arrayhub.asarray(b"abc"))
