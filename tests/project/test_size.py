@@ -13,22 +13,22 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = {".py", ".pyx", ".pxd", ".pxi", ".pyi", ".h", ".hpp"}
 LINES = {
     "arrayhub": 800,
-    "arrayhub/_core": 4290,
-    "arrayhub/adapters": 6355,
-    "arrayhub/array": 2405,
-    "arrayhub/capi": 1500,
-    "arrayhub/convert": 4630,
-    "arrayhub/include": 1900,
+    "arrayhub/_core": 4285,
+    "arrayhub/adapters": 6360,
+    "arrayhub/array": 2410,
+    "arrayhub/capi": 1525,
+    "arrayhub/convert": 4710,
+    "arrayhub/include": 1945,
     "arrayhub/inspection": 2735,
-    "arrayhub/libraries": 4095,
-    "arrayhub/nested": 7440,
+    "arrayhub/libraries": 4125,
+    "arrayhub/nested": 7515,
     "arrayhub/runtimes": 2270,
     "arrayhub/sparse": 1500,
     "arrayhub/storage": 1000,
     "arrayhub/testing": 1100,
     "arrayhub/transfer": 3565,
-    "arrayhub/transport": 2210,
-    "tests": 59385,
+    "arrayhub/transport": 2215,
+    "tests": 59675,
 }
 FILES, PARTICIPLES, READS = 197, 10, 5
 DEFINITION = re.compile(r"^[ \t]*(?:async )?(?:def|cdef|cpdef)\b[^\n(=]*?(\w+)[ \t]*\(", re.MULTILINE)
