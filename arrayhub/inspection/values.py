@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.descriptor import MAX_NDIM
-from arrayhub.convert.functions import asarray, import_elements
+from arrayhub.convert.functions import import_elements, import_unadvised
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
 SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
@@ -24,13 +24,14 @@ def dtype_of_value(obj: Any) -> np.dtype[Any]:
     shapes = {tuple(getattr(item, "shape", ())) for item in items}
     if len(shapes) > 1:
         raise TypeError("the arrays in it have different shapes")
-    return asarray([_sample_of(item) for item in items]).dtype
+    return import_unadvised([_sample_of(item) for item in items]).dtype
 
 
 def _sample_of(item: Any) -> Any:
     """Return a value of the element type of an array, so that its elements are not copied. Return other items."""
     cls = type(item)
-    return np.zeros((), asarray(item).dtype) if hasattr(cls, "shape") and not issubclass(cls, np.generic) else item
+    is_array = hasattr(cls, "shape") and not issubclass(cls, np.generic)
+    return np.zeros((), import_unadvised(item).dtype) if is_array else item
 
 
 def first_values(obj: Any) -> list[Any]:

@@ -273,7 +273,7 @@ cdef object replace_arrays(object obj, int level, dict seen):
         return emit(obj)
     if not isinstance(obj, (list, tuple)):
         if level > 0 and not issubclass(type(obj), _READ_BY_NUMPY) and record_of(obj) & IMPORTED:
-            return replace_arrays(hooks.functions.asarray(obj, copy=None), level, seen)      # the list is copied, too
+            return replace_arrays(hooks.functions.import_unadvised(obj, copy=None), level, seen)      # the list is copied, too
         return obj
     if level > layout.MAX_NDIM or _PLAIN.issuperset(map(type, obj)):
         return obj

@@ -74,7 +74,7 @@ from arrayhub.sparse.libraries import RULES, sparse_or_none
 _ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
 _BY_COPY = "arrayhub.asarray(x, copy=None)"  # of an object without memory, such as an image of bits
 _MAX_DENSE = 2**40  # size in bytes of dense copies that no call proposes
-_advising = threading.local()  # whether the thread is in `complete_refusal`, in which errors need no call
+_advising = threading.local()  # whether the thread is looking for a call. Errors meanwhile do not need one
 _MODULES = {"arrow": "pyarrow", "pydata_sparse": "sparse"}  # libraries whose name in `convert` is not their module's
 
 
@@ -150,11 +150,7 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     refusal: BaseException = form_of(error)
     if not isinstance(refusal, Refusal) or _is_complete(refusal) or getattr(_advising, "now", False):
         return refusal
-    _advising.now = True
-    try:
-        found = advise(obj, consumer)
-    finally:
-        _advising.now = False
+    found = advise(obj, consumer)
     # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
     by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
     # Values are built whatever the arguments are, and `advise` does not run queries, so that the same call fails again.
@@ -187,8 +183,17 @@ def _is_complete(refusal: Refusal) -> bool:
 
 def advise(obj: Any, consumer: str, source: Source | None = None) -> Verdict:
     """Call `_advise`. An exception of the object or of a library becomes the reason of the verdict."""
-    verdict, error = try_call(_advise, obj, consumer, source)
+    verdict, error = _try_advising(_advise, obj, consumer, source)
     return Verdict(consumer, CANNOT, _reason(error)) if verdict is None else verdict
+
+
+def _try_advising(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseException | None]:
+    """Call `try_call`. Refusals that are raised and caught in it are not completed, which could recur without end."""
+    before, _advising.now = getattr(_advising, "now", False), True
+    try:
+        return try_call(function, *arguments)
+    finally:
+        _advising.now = before
 
 
 def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
@@ -294,7 +299,7 @@ def _reason(error: BaseException | None) -> str:
 
 def import_source(obj: Any) -> Source:
     """Import an object without a copy, or an array of its type. Exceptions of the object become `Source.refusal`."""
-    source, error = try_call(_import_source, obj)
+    source, error = _try_advising(_import_source, obj)
     return Source(None, refusal=error) if source is None else source
 
 
@@ -619,7 +624,9 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
 
 def _call_without_library(obj: Any) -> str:
     """Return the call for nested data that the library cannot represent in any form."""
-    return "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
+    if not issubclass(type(obj), NestedArray):
+        return "arrayhub.asnested(x)"
+    return "x.to_list()" if _is_on_host(obj) else "x.to_host().to_list()"
 
 
 def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verdict:
@@ -733,6 +740,8 @@ def _call_on_parts(node: Any, consumer: str, column: _Column, x: str) -> str:
         return _call_on_numbers(consumer, f"{x}.indices", node.chunks[0].indices)
     target, dtype = next((cast for text, cast in _ARROW_CASTS.items() if str(node.meaning).startswith(text)), ("", ""))
     target, dtype = (text.format(unit=NUMPY_UNITS.get(str(node.meaning)[2:3])) for text in (target, dtype))
+    if dtype == "i8" and _obstacle(_empty(dtype), consumer):  # the microseconds of a day exceed 32 bits
+        return ""
     missing = _missing_keyword(_empty(dtype)) if dtype and column.missing else ""
     return dtype and _call_on_numbers(consumer, f"arrayhub.as_arrow(x).cast({target!r})", _empty(dtype), missing)
 

@@ -37,7 +37,7 @@ REFUSED = {
     "neg": ("torch.ones(3, dtype=torch.complex64).conj().imag", r"x\.resolve_neg\(\)"),
     "sparse": (
         "torch.eye(3).to_sparse()",
-        r"sparse_coo; accepted: torch.strided, as of x\.to_dense\(\)\. Call arrayhub\.assparse\(x\)",
+        r"sparse_coo; accepted: torch.strided, as of x\.to_dense\(\)\. Call arrayhub\.as(array|sparse)\(",
     ),
     "csr": ("torch.eye(3).to_sparse_csr()", r"x\.to_dense\(\)"),
     "mkldnn": ("torch.eye(3).to_mkldnn()", r"x\.to_dense\(\)"),

@@ -1,5 +1,7 @@
 """Each call that `explain` suggests for nested data works, for every source and library."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ NESTED = {
 
 def made(call, x):
     """Return the result of a call that `explain` names for `x`."""
-    return eval(call, {"arrayhub": ah, "x": x})
+    return eval(call, {"arrayhub": ah, "jax": sys.modules.get("jax"), "x": x})
 
 
 @pytest.mark.parametrize("to", LIBRARIES)
@@ -140,7 +142,7 @@ TABLES = {
 def test_suggested_call_for_a_table_converts_all_columns(make):
     def called(columns, to):
         x = make(columns)
-        return eval(ah.explain(x, to).call, {"arrayhub": ah, "pyarrow": pa, "x": x})
+        return eval(ah.explain(x, to).call, {"arrayhub": ah, "jax": sys.modules.get("jax"), "pyarrow": pa, "x": x})
 
     numbers = {"a": [1, 2], "b": [1.5, 2.5]}
     for to in ("numpy", "torch", "jax"):
@@ -220,7 +222,7 @@ def test_suggested_call_works_for_objects_that_need_preparation(make, to):
     if getattr(x, "shape", ()) == (10**9, 10**9) and to not in ("torch", "jax", None):
         assert call == ""  # the dense array would exceed the memory
         return
-    assert eval(call, {"arrayhub": ah, "pyarrow": pa, "x": x}) is not None
+    assert eval(call, {"arrayhub": ah, "jax": sys.modules.get("jax"), "pyarrow": pa, "x": x}) is not None
 
 
 @pytest.mark.parametrize("to", ["arrow", "polars", "awkward"])
