@@ -21,7 +21,7 @@ LINES = {
     "arrayhub/include": 1945,
     "arrayhub/inspection": 2735,
     "arrayhub/libraries": 4125,
-    "arrayhub/nested": 7515,
+    "arrayhub/nested": 7520,
     "arrayhub/runtimes": 2270,
     "arrayhub/sparse": 1500,
     "arrayhub/storage": 1000,
