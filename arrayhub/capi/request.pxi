@@ -428,7 +428,7 @@ cdef object raise_import(object obj):
     try:
         raise_on()
     except Refusal as error:
-        if not error.call:
+        if not getattr(error, "call", ""):      # a MemoryError, if the refusal cannot be created
             raise
         refusal = error
     raise hooks.advice.complete_refusal(refusal, obj, "arrayhub")
