@@ -856,14 +856,14 @@ cdef object give_as(
 cdef extern from *:
     """
     /* Call a function without Cython's `try`. After an error, the result is NULL and an exception is set. */
-    #define arrayhub_attempt(function, ...) ((PyObject *)function(__VA_ARGS__))
+    #define arrayhub_attempt_call(function, ...) ((PyObject *)function(__VA_ARGS__))
     """
-    PyObject* attempt_import_alone "arrayhub_attempt"(object (*view)(object), object obj) noexcept
-    PyObject* attempt_import "arrayhub_attempt"(
+    PyObject* attempt_import_alone "arrayhub_attempt_call"(object (*view)(object), object obj) noexcept
+    PyObject* attempt_import "arrayhub_attempt_call"(
         object (*give)(object, object, object, object, object, object, object), object obj, object copy, object dtype,
         object device, object missing, object stream, object via
     ) noexcept
-    PyObject* attempt_export "arrayhub_attempt"(
+    PyObject* attempt_export "arrayhub_attempt_call"(
         object (*give)(object, Library, object, object, object, object, bint), object obj, Library to, object copy,
         object dtype, object device, object missing, bint allow_readonly
     ) noexcept
