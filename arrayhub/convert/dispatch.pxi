@@ -390,7 +390,7 @@ cpdef object import_elements(object obj):
     return numpy_library.with_ndarrays(obj) if check_level(obj, 0, {}) else obj
 
 
-cdef bint check_level(object obj, int level, dict seen) except -1:
+cpdef bint check_level(object obj, int level, dict seen) except -1:
     """Check a value, or a sequence that is nested in `level` other sequences. Return whether it contains an array.
 
     `seen` contains the visited sequences by id, because sequences may form cycles.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.descriptor import MAX_NDIM
-from arrayhub.convert.functions import import_elements, import_unadvised
+from arrayhub.convert.functions import check_level, import_unadvised
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
 SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
@@ -20,7 +20,7 @@ def dtype_of_value(obj: Any) -> np.dtype[Any]:
     items = first_values(obj)
     if not items:
         return np.dtype(float)
-    import_elements(items)
+    check_level(items, 0, {})
     shapes = {tuple(getattr(item, "shape", ())) for item in items}
     if len(shapes) > 1:
         raise TypeError("the arrays in it have different shapes")

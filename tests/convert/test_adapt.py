@@ -240,7 +240,7 @@ def test_requests_of_parameters_share_symbolic_lengths():
     R = Annotated[np.ndarray, ah.Request("n * float64", may="cast")]
 
     @ah.adapt("numpy")
-    def weighted(x: R, w: R | None = None, bias=0.0):  # `bias` has no request, so it is converted as usual
+    def weighted(x: R, w: R | None = None, bias=0.0):  # `bias` is converted as usual
         assert not isinstance(bias, torch.Tensor)
         return x if w is None else x * w + bias
 
