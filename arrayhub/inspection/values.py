@@ -11,6 +11,8 @@ from arrayhub.convert.functions import check_level, import_unadvised
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
 SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
+MAX_COLUMNS = 8  # number of columns of a frame that are all exported
+_MAX_OBJECTS = LOOKED_AT // SAMPLED  # number of columns of Python objects that are inspected
 _BLOCK = 100_000  # number of rows whose mask of missing values is in memory at once
 _SEQUENCES = (list, tuple, range)
 
@@ -64,17 +66,57 @@ def _find_missing_row(column: Any) -> int:
     return -1
 
 
-def sample_rows(obj: Any) -> Any:
-    """Return the first rows of a pandas object, and its first row with a missing value, which decide about the call."""
-    columns = [obj.iloc[:, k] for k in range(min(obj.shape[1], LOOKED_AT))] if obj.ndim == 2 else [obj]
+def sample_table(obj: Any) -> Any:
+    """Return rows and columns of a pandas object that decide about the call.
+
+    The rows are the first ones, and the first row with a missing value. The columns of a frame are those of
+    `_sample_columns`. All rows of Arrow's memory are returned, whose export does not copy them.
+    """
+    obj = _sample_columns(obj) if obj.ndim == 2 else obj
+    dtypes = list(obj.dtypes) if obj.ndim == 2 else [obj.dtype]
+    if len(obj) <= SAMPLED or all(map(_is_of_arrow, dtypes)):
+        return obj
     rows = [*range(SAMPLED)]
-    for column in columns:
-        # NumPy's NaN and objects are values here.
-        if not isinstance(column.dtype, np.dtype) or column.dtype.kind in "mM":
-            missing = _find_missing_row(column)
+    for k, dtype in enumerate(dtypes):
+        if _has_missing(dtype):
+            missing = _find_missing_row(obj.iloc[:, k] if obj.ndim == 2 else obj)
             rows += [missing] if missing >= SAMPLED else []
     if len(rows) == SAMPLED:
         return getattr(obj, "iloc", obj)[:SAMPLED]
     chosen = obj.iloc[rows] if hasattr(obj, "iloc") else obj[rows]
     has_range = type(getattr(obj, "index", None)).__name__ == "RangeIndex"  # which is not exported
     return chosen.reset_index(drop=True) if has_range else chosen
+
+
+def _sample_columns(frame: Any) -> Any:
+    """Return the columns that stand for those of a wide frame: one of each dtype, with and without missing values.
+
+    Columns of NumPy's memory with gaps between the elements, which pyarrow copies, count as another dtype. Of columns
+    of Python objects, whose values may differ, return `_MAX_OBJECTS`.
+    """
+    if frame.shape[1] <= MAX_COLUMNS or not frame.columns.is_unique:
+        return frame
+    chosen: dict[tuple[Any, ...], int] = {}
+    objects = 0
+    for k, (_, column) in enumerate(frame.items()):
+        dtype = column.dtype
+        objects += dtype == object
+        of_numpy = isinstance(dtype, np.dtype)
+        key = (
+            str(dtype),
+            str(getattr(getattr(dtype, "categories", None), "dtype", "")),
+            of_numpy and column.to_numpy().flags["C"],
+            _has_missing(dtype) and _find_missing_row(column) >= 0,
+            dtype == object and min(objects, _MAX_OBJECTS),
+        )
+        chosen.setdefault(key, k)
+    return frame.iloc[:, list(chosen.values())]
+
+
+def _has_missing(dtype: Any) -> bool:
+    """Return whether a column of a dtype may have missing values. NaN and objects are values in NumPy's columns."""
+    return not isinstance(dtype, np.dtype) or dtype.kind in "mM"
+
+
+def _is_of_arrow(dtype: Any) -> bool:
+    return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow"

@@ -5,16 +5,12 @@
 functions above the table compute entries that depend on the object.
 """
 
-import sys
 from typing import Any
 
 import numpy as np
 
 from arrayhub._core.errors import show
-from arrayhub.adapters import arrow
 from arrayhub.libraries import devices, dtypes
-
-FIRST_ROWS = 100  # rows of a pandas object that decide whether `asnested` supports it
 
 # OpenVINO's names of the element types that `Tensor.data` returns correctly. For other types, ``data`` returns bytes or
 # a different type.
@@ -78,23 +74,7 @@ def _dtype_of_series(obj: Any) -> Any:
     return obj.dtype
 
 
-def _call_on_pandas(obj: Any) -> Any:
-    streams = hasattr(type(obj), "__arrow_c_stream__") or hasattr(type(obj), "__arrow_array__")
-    call = "arrayhub.asnested(x)" if streams else "arrayhub.asnested(pandas.Series(x))"
-    return call if has_form(obj) else "", "x.to_numpy() copies and may change the type"
-
-
-def has_form(obj: Any) -> bool:
-    """Return whether `asnested` supports the object. Only its first rows are examined, and no rows of numbers."""
-    dtypes = list(getattr(obj, "dtypes", [])) if getattr(obj, "ndim", 1) == 2 else [obj.dtype]
-    if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes):
-        return getattr(getattr(obj, "columns", None), "is_unique", True)  # pandas does not export equal names
-    try:
-        first = obj.take(range(min(len(obj), FIRST_ROWS)))
-        first = first if hasattr(first, "__arrow_c_stream__") else sys.modules["pandas"].Series(first)
-    except Exception:  # of a class that other projects derive from those of pandas
-        return False
-    return bool(arrow.has_form(first))
+_ADVICE_FOR_PANDAS = ("arrayhub.asnested(x)", "x.to_numpy() copies and may change the type")
 
 
 def coo_of_columns(obj: Any) -> str:
@@ -419,8 +399,8 @@ TABLE: dict[str, dict[str, Any]] = {
             "DataFrame": ("values", _dtype_of_frame),
             **dict.fromkeys(["Index", "Series"], ("values", _dtype_of_series)),
         },
-        refused={"ExtensionArray": _call_on_pandas, "MultiIndex": ""},
-        advice=dict.fromkeys([*_DTYPE_OF_PANDAS, "DataFrame", "Index", "Series"], _call_on_pandas),
+        refused={"ExtensionArray": _ADVICE_FOR_PANDAS, "MultiIndex": ""},
+        advice=dict.fromkeys([*_DTYPE_OF_PANDAS, "DataFrame", "Index", "Series"], _ADVICE_FOR_PANDAS),
     ),
     "narwhals": dict(
         traits=("ARROW_STREAM_FIRST",),  # narwhals 2.29 concatenates even a single chunk for __arrow_c_array__

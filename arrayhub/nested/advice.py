@@ -49,7 +49,7 @@ from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
 from arrayhub.inspection.unread import import_unread
-from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values, sample_rows
+from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values, sample_table
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.jax import NARROWED, has_x64
@@ -58,7 +58,7 @@ from arrayhub.libraries.numpy import VALUES, refuse_unit
 from arrayhub.libraries.table import coo_of_columns
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
-from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_column, is_pandas
+from arrayhub.nested.asnested import asnested, correct_import, is_arrow_scalar, is_column, is_pandas, series_of
 from arrayhub.nested.conform import element_type, is_days
 from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
@@ -84,7 +84,8 @@ class Source(NamedTuple):
     array: Any  # a view of the object, or if `copied`, an array of the same type. None if no function imports it
     copied: str = ""  # why the import copies the object, or ""
     refusal: BaseException | None = None  # the error of `asarray` or `assparse`, if it rejects the object
-    length: int | None = None  # number of elements of an object that `asnested` copies
+    length: int | None = None  # number of elements of an object that `array` is a part of
+    columns: int | None = None  # number of columns of a table that `array` is a part of
     own: bool = False  # whether the object is the array
     kind: str = ""  # "values", "stream", "sparse" or ""
     needs_copy: bool = False  # whether `asnested` imports the object only with copy=None or copy=True
@@ -102,7 +103,10 @@ class Source(NamedTuple):
         if isinstance(x, NestedArray):
             if self.kind == "values":
                 return "nested values, which are copied"
-            of_all = x.type if self.length is None else f"{self.length} * {str(x.type).partition(' * ')[2]}"
+            rows, _, element = str(x.type).partition(" * ")
+            of_all = f"{rows if self.length is None else self.length} * {element}"
+            if self.columns is not None:
+                of_all = f"{self.length} rows with {self.columns} columns, such as {element}"
             if self.copied:
                 return f"{of_all}, which is copied"
             chunks = f", in {len(x.chunks)} chunks" if kind_of(x).chunks else ""
@@ -323,15 +327,13 @@ def _import_source(obj: Any) -> Source:
     if array is not None:
         why = f"a value of type {cls.__name__} cannot be viewed: asarray copies it through NumPy"
         return Source(array, why if values else "")
-    if is_pandas(obj) and len(obj) > 2 * LOOKED_AT:
-        rows = sample_rows(obj)
-        source = _import_source(rows)
-        return source if isinstance(source.array, USMArray) else source._replace(length=len(obj))
+    if is_pandas(obj):
+        return _import_pandas(obj, error)
     node, refused = (None, None) if issubclass(cls, VALUES) else try_call(asnested, obj, copy=VIEW)
     if node is not None:
         return Source(node, refusal=error)
     node, failed = try_call(_copy_first, obj)
-    needs_copy = node is None and (is_pandas(obj) or _is_dict_of_columns(obj))
+    needs_copy = node is None and _is_dict_of_columns(obj)
     node = try_call(_copy_first, obj, None)[0] if needs_copy else node
     if values and isinstance(failed, Refusal) and failed.call:
         error = failed
@@ -343,6 +345,20 @@ def _import_source(obj: Any) -> Source:
         return Source(node, "asnested copies the values", error, len(obj), kind="values", needs_copy=needs_copy)
     length = len(node) if is_arrow_scalar(cls) else attempt(len, obj)[0]
     return Source(node, _reason(refused), error, length, needs_copy=needs_copy)
+
+
+def _import_pandas(obj: Any, refusal: BaseException | None) -> Source:
+    """Import the part of a pandas object that `sample_table` returns. pyarrow exports it once, for speed."""
+    sample = sample_table(obj)
+    node, failed = try_call(asnested, sample)
+    needs_copy = node is None
+    if needs_copy:
+        node = try_call(asnested, sample, copy=None)[0]
+    if node is None:
+        return Source(None, refusal=refusal)
+    why = _reason(failed) or find_obstacle(correct_import, series_of(sample), node, VIEW)
+    columns = obj.shape[1] if obj.shape[1:] != sample.shape[1:] else None
+    return Source(node, why, refusal, len(obj), columns, needs_copy=needs_copy)
 
 
 def _array_like_value(obj: Any) -> Any:
@@ -402,7 +418,7 @@ def _as_nested(obj: Any, source: Source) -> Source:
     if not (has_text or has_fields) and (copied or array is obj or not is_column(obj)):
         return source
     empty = _sample_of(array)
-    first = empty if has_text else _first_of(obj) if is_pandas(obj) else obj
+    first = empty if has_text else sample_table(obj) if is_pandas(obj) else obj
     node, why = attempt(asnested, first, copy=VIEW)
     if node is None:
         node = attempt(asnested, empty if has_text or has_fields else first)[0]

@@ -288,9 +288,7 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
     pyarrow and pyarrow fails, import the object with `asarray` if it is one-dimensional and dense, else raise
     BufferError.
     """
-    cls = type(obj)
-    if (_is_index(cls) and not _is_multi_index(cls)) or _is_extension_array(cls):
-        obj = sys.modules["pandas"].Series(obj, copy=False)
+    obj = series_of(obj)
     try:
         column = from_arrow(obj)
     except PASSES_ON:
@@ -314,15 +312,23 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
             " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() of a"
             " column with values of one kind",
         ) from error
-    return column if column is None or not is_pandas(obj) else _correct_import(obj, column, copy)
+    return column if column is None or not is_pandas(obj) else correct_import(obj, column, copy)
 
 
-def _correct_import(obj: Any, x: NestedArray, copy: bool | None) -> NestedArray:
+def series_of(obj: Any) -> Any:
+    """Return a Series that shares the memory of an Index or an ExtensionArray of pandas. Return other objects."""
+    cls = type(obj)
+    if (_is_index(cls) and not _is_multi_index(cls)) or _is_extension_array(cls):
+        return sys.modules["pandas"].Series(obj, copy=False)
+    return obj
+
+
+def correct_import(obj: Any, x: NestedArray, copy: bool | None) -> NestedArray:
     """Return `x`, the import of a Series or a frame by pyarrow, with the columns that `_correct_column` returns."""
     if kind_of(x).chunks:
         starts = accumulate(map(len, x.chunks), initial=0)
         rows = [obj.iloc[k : k + len(chunk)] for k, chunk in zip(starts, x.chunks, strict=False)]
-        return make("chunked", len(x), parts=tuple(map(_correct_import, rows, x.chunks, repeat(copy))))
+        return make("chunked", len(x), parts=tuple(map(correct_import, rows, x.chunks, repeat(copy))))
     if not is_frame(obj):
         return nested_of(_correct_column(obj, x, copy))
     levels = map(obj.index.get_level_values, range(obj.index.nlevels))
@@ -357,11 +363,13 @@ def _correct_column(column: Any, part: Any, copy: bool | None) -> Any:
         array = array_of(column)
         if array is not None and array.dtype == x.content.dtype:
             return part if array.flags["C"] else unwrap_flat(rebuild(x, content=array))
-    is_encoded = is_of_objects or kind.packed or kind.characters or hasattr(column.dtype, "pyarrow_dtype")
+    is_of_arrow = hasattr(column.dtype, "pyarrow_dtype")
+    is_encoded = is_of_objects or kind.packed or kind.characters or is_of_arrow
     if copy is not VIEW and (copy is not False or is_encoded):
         return part
-    again = from_arrow(column)
-    if not (_is_shared(x.indices, again.indices) if kind.indices else _is_shared(x, again)):
+    is_copied = len(column) > 0 and (is_of_objects or (kind.packed and not is_of_arrow))
+    again = None if is_copied else from_arrow(column)
+    if again is None or not (_is_shared(x.indices, again.indices) if kind.indices else _is_shared(x, again)):
         reason = f"pyarrow copies the column {show(column.name)} of dtype {column.dtype}"
         raise Refusal("asnested", reason, "contiguous elements, or copy=None", "arrayhub.asnested(x, copy=None)")
     return part

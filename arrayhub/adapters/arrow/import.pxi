@@ -1067,16 +1067,6 @@ cdef list parse_chunks(object obj):
     return [column]
 
 
-def has_form(obj, /):
-    """Return whether `asnested` can import an object through Arrow's interfaces."""
-    try:
-        return parse_chunks(obj) is not None
-    except PASSES_ON:
-        raise
-    except Exception:      # for example, pyarrow rejects values of several kinds
-        return False
-
-
 cdef Import import_single(object obj):
     """Import an object through ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
 

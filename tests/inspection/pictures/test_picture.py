@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse
 from contrast import DARK_PAGES, LIGHT_PAGES, contrast
 from dlpack_by_hand import Handmade
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import arrayhub
@@ -486,6 +486,7 @@ def test_cells_of_random_layouts_have_the_computed_positions(numbers):
 @given(small, st.integers(1, 4))
 def test_range_and_number_of_used_positions_equal_an_enumeration(numbers, span):
     shape, strides, offset, _ = numbers
+    assume(math.prod(shape) * span <= 1 << 14)  # more positions are not counted
     covered = {
         offset + sum(i * step for i, step in zip(index, strides, strict=True)) + byte
         for index in itertools.product(*map(range, shape))
