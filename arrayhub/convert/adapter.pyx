@@ -429,7 +429,7 @@ cdef class Call:
             named = target.library == "pandas" and (
                 isinstance(names, list)
                 or (labels and names is not None)
-                or (found.library in NESTING and not hooks.nested.has_numbers(hooks.nested.asnested(result)))
+                or (found.library in NESTING and not hooks.nested.has_numbers(hooks.nested.import_nested(result)))
             )
             if not same and not named:
                 target = Target(target._inner(), None, target.device)
@@ -496,7 +496,7 @@ cdef int protect_copy(made, given, Descriptor array) except -1:
 cdef bint lacks_values(obj) except -1:
     """Return whether numbers are missing in an object."""
     try:
-        x = hooks.nested.asnested(obj)
+        x = hooks.nested.import_nested(obj)
         return hooks.nested.has_numbers(x) and hooks.nested.has_missing(x)
     except PASSES_ON:
         raise

@@ -283,7 +283,8 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
         columns = _columns_of("arrow", obj, options, f"pyarrow.{name}")
         return getattr(pyarrow, name).from_arrays(columns, names=list(map(str, range(len(columns)))))
     with _refusals_of(obj, "arrow"):
-        column = hooks.nested.asnested(obj, **{**options, "copy": None if options["copy"] is True else options["copy"]})
+        without_copy = {**options, "copy": None if options["copy"] is True else options["copy"]}
+        column = hooks.nested.import_nested(obj, **without_copy)
         joins = name == "RecordBatch" and options["copy"] is None and len(column.chunks) > 1
         made = convert(column, "arrow", copy=True if joins else options["copy"])
     chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]

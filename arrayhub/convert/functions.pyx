@@ -694,7 +694,7 @@ def array_or_nested(obj, /):
     except (BufferError, TypeError) as error:
         refusal = error
     try:
-        return hooks.nested.asnested(obj)
+        return hooks.nested.import_nested(obj)
     except (BufferError, TypeError, ValueError):
         raise refusal from None
 

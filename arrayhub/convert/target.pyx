@@ -333,7 +333,7 @@ cdef object _device_of(obj, Descriptor array):
 def _device_of_columns(obj):
     """Return the device of Arrow columns, and the host for arrays without memory, such as traced arrays."""
     try:
-        device: Device = hooks.nested.asnested(obj).device if hasattr(type(obj), "__arrow_c_device_array__") else CPU
+        device: Device = hooks.nested.import_nested(obj).device if hasattr(type(obj), "__arrow_c_device_array__") else CPU
     except PASSES_ON:
         raise
     except Exception:

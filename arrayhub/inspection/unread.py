@@ -27,7 +27,7 @@ def import_view(obj: Any, function: str) -> Any:
     try:
         return import_unadvised(obj)
     except (BufferError, TypeError) as error:
-        for view in (hooks.sparse.import_or_none, partial(hooks.nested.asnested, copy=VIEW)):
+        for view in (hooks.sparse.import_or_none, partial(hooks.nested.import_nested, copy=VIEW)):
             array = attempt(view, obj)[0]
             if array is not None:
                 return array

@@ -100,14 +100,15 @@ def _sample_columns(frame: Any) -> Any:
     objects = 0
     for k, (_, column) in enumerate(frame.items()):
         dtype = column.dtype
-        objects += dtype == object
         of_numpy = isinstance(dtype, np.dtype)
+        is_of_objects = of_numpy and dtype.hasobject
+        objects += is_of_objects
         key = (
             str(dtype),
             str(getattr(getattr(dtype, "categories", None), "dtype", "")),
             of_numpy and column.to_numpy().flags["C"],
             _has_missing(dtype) and _find_missing_row(column) >= 0,
-            dtype == object and min(objects, _MAX_OBJECTS),
+            is_of_objects and min(objects, _MAX_OBJECTS),
         )
         chosen.setdefault(key, k)
     return frame.iloc[:, list(chosen.values())]

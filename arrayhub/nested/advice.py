@@ -44,7 +44,7 @@ from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame, is_matrix_of_objects
 from arrayhub.convert.functions import CONSUMERS, asarray, import_unadvised, is_array_of, objects_of
-from arrayhub.convert.names import sparse_library
+from arrayhub.convert.names import NESTED, OWN, SPARSE, sparse_library
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
@@ -58,7 +58,7 @@ from arrayhub.libraries.numpy import VALUES, refuse_unit
 from arrayhub.libraries.table import coo_of_columns
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
-from arrayhub.nested.asnested import asnested, correct_import, is_arrow_scalar, is_column, is_pandas, series_of
+from arrayhub.nested.asnested import correct_import, import_nested, is_arrow_scalar, is_column, is_pandas, series_of
 from arrayhub.nested.conform import element_type, is_days
 from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
@@ -72,6 +72,7 @@ from arrayhub.sparse.export import SparseKind, check_kind, sparse_kind_of, why_c
 from arrayhub.sparse.libraries import RULES, sparse_or_none
 
 _ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
+_IMPORTS = {OWN: "asarray", NESTED: "asnested", SPARSE: "assparse"}
 _BY_COPY = "arrayhub.asarray(x, copy=None)"  # of an object without memory, such as an image of bits
 _MAX_DENSE = 2**40  # size in bytes of dense copies that no call proposes
 _advising = threading.local()  # whether the thread is looking for a call. Errors meanwhile do not need one
@@ -223,20 +224,20 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     if (array is None or consumer in NESTING) and is_frame(obj) and not obj.columns.is_unique:
         renamed = obj.set_axis(range(obj.shape[1]), axis=1)
         call = _call_on("x.set_axis(range(x.shape[1]), axis=1)", renamed, consumer)
-        return Verdict(consumer, CANNOT, find_obstacle(asnested, obj), call)
+        return Verdict(consumer, CANNOT, find_obstacle(import_nested, obj), call)
     if array is None and consumer == "pandas" and is_matrix_of_objects(obj):  # `as_pandas` imports its columns
         return _advise({str(k): obj[:, k] for k in range(obj.shape[1])}, consumer, None)
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
         return _of_sparse(obj, array, consumer)
-    if isinstance(array, USMArray) and not array.ndim and consumer in (*NESTING, "arrayhub.NestedArray"):
+    if isinstance(array, USMArray) and not array.ndim and consumer in (*NESTING, NESTED):
         call = _call_on("arrayhub.asarray(x).reshape(-1)", array.reshape(-1), consumer)
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
-    if consumer in (*NESTING, "arrayhub.NestedArray"):
+    if consumer in (*NESTING, NESTED):
         is_list = source.copied and issubclass(type(obj), (list, tuple))
         values = attempt(first_values, obj)[0] if is_list else None  # None for rows of different lengths
-        obstacle = values and find_obstacle(asnested, values)  # such as integers that only floats represent
+        obstacle = values and find_obstacle(import_nested, values)  # such as integers that only floats represent
         if obstacle:
             return Verdict(consumer, CANNOT, obstacle)
     if consumer in NESTING:
@@ -253,10 +254,9 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
 
 def call_of(consumer: str, x: str = "x", *arguments: str) -> str:
     """Return the call that exports `x` to a library. Arguments that are "" are left out."""
-    if consumer in ("arrayhub", *CONSUMERS, *NESTING, "scipy"):
-        name = "asarray" if consumer == "arrayhub" else f"as_{consumer}"
-        return f"arrayhub.{name}({', '.join(filter(None, (x, *arguments)))})"
-    return f"arrayhub.convert({', '.join(filter(None, (x, repr(consumer), *arguments)))})"
+    name = _IMPORTS.get(consumer) or (f"as_{consumer}" if consumer in (*CONSUMERS, *NESTING, "scipy") else "")
+    library = "" if name else repr(consumer)
+    return f"arrayhub.{name or 'convert'}({', '.join(filter(None, (x, library, *arguments)))})"
 
 
 def _call_on(expression: str, other: Any, consumer: str) -> str:
@@ -329,7 +329,7 @@ def _import_source(obj: Any) -> Source:
         return Source(array, why if values else "")
     if is_pandas(obj):
         return _import_pandas(obj, error)
-    node, refused = (None, None) if issubclass(cls, VALUES) else try_call(asnested, obj, copy=VIEW)
+    node, refused = (None, None) if issubclass(cls, VALUES) else try_call(import_nested, obj, copy=VIEW)
     if node is not None:
         return Source(node, refusal=error)
     node, failed = try_call(_copy_first, obj)
@@ -350,10 +350,10 @@ def _import_source(obj: Any) -> Source:
 def _import_pandas(obj: Any, refusal: BaseException | None) -> Source:
     """Import the part of a pandas object that `sample_table` returns. pyarrow exports it once, for speed."""
     sample = sample_table(obj)
-    node, failed = try_call(asnested, sample)
+    node, failed = try_call(import_nested, sample)
     needs_copy = node is None
     if needs_copy:
-        node = try_call(asnested, sample, copy=None)[0]
+        node = try_call(import_nested, sample, copy=None)[0]
     if node is None:
         return Source(None, refusal=refusal)
     why = _reason(failed) or find_obstacle(correct_import, series_of(sample), node, VIEW)
@@ -371,17 +371,17 @@ def _copy_first(obj: Any, copy: Copy = False) -> Any:
     cls = type(obj)
     if issubclass(cls, dict):
         columns = {name: _first_of_column(column) for name, column in obj.items()}
-        return asnested({name: x if copy is False else x[:LOOKED_AT] for name, x in columns.items()}, copy=copy)
+        return import_nested({name: x if copy is False else x[:LOOKED_AT] for name, x in columns.items()}, copy=copy)
     if issubclass(cls, np.ndarray):
         if wrappers.known(cls).refuses_protocols or attempt(refuse_unit, obj)[1]:  # such as a Quantity
             return None
-        is_read = obj.dtype.hasobject or hasattr(cls, "mask")
-        return asnested(obj[:LOOKED_AT] if is_read else _sample_of(obj))
+        is_read = obj.ndim > 0 and (obj.dtype.hasobject or hasattr(cls, "mask"))
+        return import_nested(obj[:LOOKED_AT] if is_read else _sample_of(obj))
     if is_arrow_scalar(cls):
-        return asnested(obj)
+        return import_nested(obj)
     is_sliced = issubclass(cls, (list, tuple)) or is_awkward(obj) or is_pandas(obj) or hasattr(cls, "__arrow_array__")
     if is_sliced or objects_of(obj) is not None:  # Python objects in an array of xarray
-        return asnested(_first_of(obj), copy=copy)
+        return import_nested(_first_of(obj), copy=copy)
     return None
 
 
@@ -401,7 +401,7 @@ def _first_of_column(column: Any) -> Any:
         return _copy_first(column)
     if issubclass(cls, (list, tuple, range)) or is_pandas(column) or is_awkward(column) or hasattr(cls, "__dlpack__"):
         return _first_of(column)
-    node = asnested(column, copy=VIEW)  # a slice of other objects, such as arrays in files, may be an ndarray
+    node = import_nested(column, copy=VIEW)  # a slice of other objects, such as arrays in files, may be an ndarray
     return node if len(node.chunks) > 1 else node[:LOOKED_AT]
 
 
@@ -419,9 +419,9 @@ def _as_nested(obj: Any, source: Source) -> Source:
         return source
     empty = _sample_of(array)
     first = empty if has_text else sample_table(obj) if is_pandas(obj) else obj
-    node, why = attempt(asnested, first, copy=VIEW)
+    node, why = attempt(import_nested, first, copy=VIEW)
     if node is None:
-        node = attempt(asnested, empty if has_text or has_fields else first)[0]
+        node = attempt(import_nested, empty if has_text or has_fields else first)[0]
     return source if not isinstance(node, NestedArray) else source._replace(array=node, copied=copied or why)
 
 
@@ -465,7 +465,7 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str) -> Verdict:
         return Verdict(consumer, COPY, why, call_of(consumer, "x", "" if values else way))
     made, call = None, ""
     if array.dtype.kind in "SUTOV":
-        made = attempt(asnested, np.empty((0,) * array.ndim, array.dtype))[0]
+        made = attempt(import_nested, np.empty((0,) * array.ndim, array.dtype))[0]
     if made is not None and array.dtype.names is not None and array.ndim == 1:
         records = "x" if issubclass(type(obj), np.ndarray) else "arrayhub.as_numpy(x)"
         call = _call_by_field(made, consumer, f"arrayhub.asnested({records})")
@@ -817,7 +817,7 @@ def _call_instead(obj: Any, source: Source, consumer: str) -> str:
 
 
 def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
-    if consumer == "arrayhub.SparseArray":
+    if consumer == SPARSE:
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
     own = "x" if x is obj else "arrayhub.assparse(x)"
     if consumer in RULES:
@@ -867,9 +867,10 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
     """Return the verdict of arrayhub's own classes, xarray, registered libraries, and modules with ``from_dlpack``."""
     array, copied = source.array, source.copied
     way = "copy=None" if copied and not issubclass(type(obj), (*VALUES, dict)) else ""
-    if consumer in ("arrayhub.SparseArray", *RULES):
-        return Verdict(consumer, CANNOT, "it is not a sparse array")
-    if consumer != "arrayhub.NestedArray":
+    if consumer in (SPARSE, *RULES):
+        call = _call_on_pandas(obj, consumer) if is_pandas(obj) else ""
+        return Verdict(consumer, CANNOT, "it is not a sparse array", call)
+    if consumer != NESTED:
         column = _column_of(array) if isinstance(array, NestedArray) else None
         dense = Verdict("numpy", ZERO_COPY, copied) if column is None else _of_node(obj, source, "numpy")
         works = dense.verdict in (COPY, ZERO_COPY)
@@ -898,10 +899,13 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
 
 def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     """Return the verdict on an object that neither `asarray` nor `asnested` imports."""
-    if root_of(type(obj)) == "onedal" and source.kind == "sparse" and consumer in RULES:
+    if root_of(type(obj)) == "onedal" and source.kind == "sparse" and consumer in (*RULES, SPARSE):
         way = "dtype='float32'" if consumer == "jax" else "copy=True"
         return Verdict(consumer, COPY, _reason(source.refusal), call_of(consumer, "x", way))
-    call = _call_on_pandas(obj, consumer) if is_pandas(obj) else _call_on_rejected(obj, consumer, source)
+    if isinstance(obj, np.ndarray) and obj.ndim != 1 and consumer in (NESTED, *NESTING):  # of strings or objects
+        call = _call_on("x.reshape(-1)", obj.flat[:LOOKED_AT], consumer)
+    else:
+        call = _call_on_pandas(obj, consumer) if is_pandas(obj) else _call_on_rejected(obj, consumer, source)
     return Verdict(consumer, CANNOT, _reason(source.refusal), call)
 
 
@@ -911,16 +915,18 @@ def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
     call = refused.call if isinstance(refused, Refusal) else ""
     own = "" if objects_of(obj) is not None else wrappers.advise(obj)[0]
     if _is_dict_of_columns(obj):  # whose refusal names a call for one of the columns
-        is_record = own == "arrayhub.asnested([x])" and not find_obstacle(asnested, [_first_values(obj)])
+        is_record = own == "arrayhub.asnested([x])" and not find_obstacle(import_nested, [_first_values(obj)])
         own = call = own if is_record else ""
     if call == "arrayhub.asnested(x)" and not own:  # `asnested` failed, too
         return ""
     if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
         own = "x.todense()"
     instead = own if call in ("", "arrayhub.asnested(x)") else call
-    needs_sparse = consumer in (*RULES, "arrayhub.SparseArray") and consumer not in _ROWS
+    needs_sparse = consumer in (*RULES, SPARSE) and consumer not in _ROWS
     if source.kind == "sparse" and call and root_of(type(obj)) == "onedal":
         return _call_on(f"{call}.to_dense()", _empty(obj.dtype, 2), consumer)
+    if source.kind == "sparse" and needs_sparse and call.startswith("x."):  # such as a tensor to be coalesced
+        return call_of(consumer, call)
     if "collect()" in instead:
         return call_of(consumer, instead) if consumer in NESTING else f"arrayhub.asnested({instead})"
     if instead.startswith("arrayhub.") and not (instead.startswith("arrayhub.asnested(") and consumer in NESTING):
@@ -943,9 +949,9 @@ def _call_on_pandas(obj: Any, consumer: str) -> str:
     subtypes = [getattr(dtype, "subtype", None) for dtype in (obj.dtypes if is_table else [obj.dtype])]
     if not subtypes or any(subtype is None for subtype in subtypes):  # numpy.dtype("f8") == None
         return ""
-    if consumer in RULES and consumer not in _ROWS:
+    if consumer == SPARSE or (consumer in RULES and consumer not in _ROWS):
         matrix = coo_of_columns(obj)
-        return matrix and call_of(consumer, matrix, "" if consumer == "scipy" else "copy=True")
+        return matrix and call_of(consumer, matrix, "copy=True" if consumer == "pydata_sparse" else "")
     if is_table and consumer in NESTING:
         return call_of(consumer, "x.sparse.to_dense()")
     like = _empty(attempt(np.result_type, *subtypes)[0], 1 + is_table)  # None without a common type
@@ -960,7 +966,8 @@ def _array_like(obj: Any) -> Any:
         pandas: Any = sys.modules["pandas"]
         if obj.ndim == 1:
             return pandas.Series(dtype=obj.dtype)
-        return pandas.DataFrame(columns=obj.columns).astype(obj.dtypes).copy()  # columns of one type in one block
+        dtypes = obj.dtypes[~obj.dtypes.astype(str).duplicated()]
+        return pandas.DataFrame({name: pandas.Series(dtype=dtype) for name, dtype in dtypes.items()})
     root = root_of(type(obj))
     if root in ("av", "cv2"):  # of pictures and sound, which the call converts to a new ndarray
         return _empty("uint8")

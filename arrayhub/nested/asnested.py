@@ -37,7 +37,7 @@ from arrayhub.convert.functions import (
     refuse_bytes,
 )
 from arrayhub.convert.labels import get_names, label_kind
-from arrayhub.convert.names import sparse_library
+from arrayhub.convert.names import NESTED, sparse_library
 from arrayhub.convert.target import array_of
 from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.numpy import VALUES
@@ -122,6 +122,17 @@ def asnested(
     if is_traced():
         options = {"copy": copy, "dtype": dtype, "device": device, "missing": missing}
         return call_traced("asnested", obj, asnested, **options)
+    try:
+        return import_nested(obj, copy=copy, dtype=dtype, device=device, missing=missing)
+    except Refusal as error:
+        refusal = error
+    raise hooks.advice.complete_refusal(refusal, obj, NESTED)
+
+
+def import_nested(
+    obj: Any, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None
+) -> NestedArray:
+    """Implement `asnested`. The call of a refusal is that of the importer, and may not work."""
     if missing is not None:
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub", dtype)
     copy = check_copy(copy, "asnested")
@@ -183,7 +194,7 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
     if not (is_masked or is_dict or is_column(obj) or is_awkward(obj) or is_arrow_scalar(type(obj)) or is_pandas(obj)):
         return None
     try:
-        column = asnested(obj, copy=None if is_dict else False)
+        column = import_nested(obj, copy=None if is_dict else False)
         refuse_storage(obj, column)
         if keeps_lists and has_variable_length(column.chunks[0]):
             return None
@@ -239,7 +250,7 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
         return None
     try:
         # For copy=False, pyarrow copies Python objects of pandas, which VIEW refuses.
-        x = asnested(obj, copy=VIEW if copy is False and is_pandas(obj) else None if copy else copy)
+        x = import_nested(obj, copy=VIEW if copy is False and is_pandas(obj) else None if copy else copy)
     except PASSES_ON:
         raise
     except Exception:
@@ -258,7 +269,7 @@ def find_arrays(obj: Any) -> list[Any]:
         array, sparse = array_of(obj), hooks.sparse.import_or_none(obj)
         if array is not None or sparse is not None:
             return [array] if sparse is None else [sparse.data, *sparse.structure]
-        map_arrays(asnested(obj), arrays.append, lambda *_parts, **_facts: None)
+        map_arrays(import_nested(obj), arrays.append, lambda *_parts, **_facts: None)
     except PASSES_ON:
         raise
     except Exception:
@@ -464,11 +475,11 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return from_torch(obj, copy)
     if is_arrow_scalar(cls):  # pyarrow exports arrays, not scalars
         forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory, so its value is copied")
-        return asnested(sys.modules["pyarrow"].repeat(obj, 1))
+        return import_nested(sys.modules["pyarrow"].repeat(obj, 1))
     if hasattr(cls, "__arrow_array__") and sys.modules.get("pyarrow") is not None:
         forbidden(copy, "asnested", "pyarrow calls __arrow_array__, which may copy")
         pyarrow = needed("pyarrow", "to convert the array")  # waits if another thread is still importing pyarrow
-        return asnested(pyarrow.array(obj))
+        return import_nested(pyarrow.array(obj))
     if issubclass(cls, VALUES):
         forbidden(copy, "asnested", "values do not have memory to view")
     array = import_unadvised(obj, copy=False if copy is VIEW else copy)
@@ -487,7 +498,7 @@ def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
         if not isinstance(name, str):
             raise TypeRefusal("asnested", f"the dict has the key {show(name)}", "names of columns, of type str")
         try:
-            x = asnested(column, copy=copy)
+            x = import_nested(column, copy=copy)
             one = one_chunk(x)
             if one is None:
                 if copy in (False, VIEW):

@@ -11,7 +11,7 @@ from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.inspection.printout import count_references, head_lines, part_lines
 from arrayhub.inspection.texts import attempt
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
-from arrayhub.nested.asnested import asnested
+from arrayhub.nested.asnested import import_nested
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.take import spans_of
 
@@ -80,10 +80,10 @@ def find_faults(obj: Any, texts: list[str]) -> list[str] | None:
     """
     if issubclass(type(obj), NestedArray):
         return list(_faults(obj, "x"))
-    x = attempt(asnested, obj, copy=VIEW)[0]
+    x = attempt(import_nested, obj, copy=VIEW)[0]
     if x is None and is_awkward(obj):
         try:
-            x = asnested(obj)
+            x = import_nested(obj)
         except PASSES_ON:
             raise
         except ValueError as error:  # awkward detects an index out of range when it reorders the elements

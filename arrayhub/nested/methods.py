@@ -4,7 +4,7 @@
 """
 
 from arrayhub.nested import opaque
-from arrayhub.nested.asnested import asnested, change_imported, dense_copy, find_arrays, import_node
+from arrayhub.nested.asnested import change_imported, dense_copy, find_arrays, import_nested, import_node
 from arrayhub.nested.asnested import nested_or_none as import_or_none
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.conform import change

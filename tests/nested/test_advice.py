@@ -248,3 +248,29 @@ def test_values_without_dimensions_name_a_call_that_works(x):
     with pytest.raises(ah.Refusal, match="0 dimensions") as raised:
         ah.asnested(x)
     assert len(eval(raised.value.call, {"arrayhub": ah, "x": x})) == 1
+
+
+def test_long_series_in_chunks_is_described_as_a_whole():
+    pd = pytest.importorskip("pandas")
+    x = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(range(3000))] * 2)))
+    explained = ah.explain(x, to="numpy")
+    assert explained.summary == "6000 * int64, immutable, on cpu, in 2 chunks"
+    assert explained.call == "arrayhub.as_numpy(x, copy=True)"
+
+
+@pytest.mark.parametrize("to", ["numpy", "arrow"])
+@pytest.mark.parametrize("gap", [None, 3, 2500])
+def test_wide_frame_is_exported_once_and_described_by_columns_of_each_type(to, gap, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    flags = pd.array([k != gap or None for k in range(3000)], dtype="boolean")
+    x = pd.DataFrame({f"c{k}": flags if k % 7 == 0 else np.arange(3000.0) for k in range(50)})
+    exported = []
+    export = pd.DataFrame.__arrow_c_stream__
+    counted = lambda x, *given: exported.append(x.shape) or export(x, *given)  # noqa: E731
+    monkeypatch.setattr(pd.DataFrame, "__arrow_c_stream__", counted)
+    explained = ah.explain(x, to=to)
+    kind = "bool" if gap is None else "?bool"
+    assert explained.summary.startswith(f"3000 rows with 50 columns, such as {{c0: {kind}, c1: float64}}")
+    assert exported == [(100 + (gap == 2500), 2)]
+    monkeypatch.undo()
+    assert eval(explained.call, {"arrayhub": ah, "x": x}) is not None
