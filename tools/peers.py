@@ -28,6 +28,8 @@ import sys
 import tempfile
 import tomllib
 
+import arrayhub
+
 TOOLS = pathlib.Path(__file__).resolve().parent
 ROOT = TOOLS.parent
 TIMEOUT = 1800  # maximum seconds for one run of a suite
@@ -287,6 +289,7 @@ def main():
     if options.list:
         print(*SUITES, sep="\n")
         return 0
+    arrayhub.sycl_runtime.configure()  # the runs inherit the variables with which dpctl finds pip's OpenCL runtime
     rows = load_rows(options.rows) if options.rows else load_rows()
     faults = [fault for name in options.suite or SUITES for fault in run(name, rows.get(name, []), options.show)]
     return int(bool(faults))
