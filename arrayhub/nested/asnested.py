@@ -284,13 +284,10 @@ def arrow_loses_structure(obj: Any) -> bool:
 def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
     """Import an Arrow producer. Return None for other objects.
 
-    An Index or an ExtensionArray of pandas is imported as a Series that shares its memory. If the producer calls
-    pyarrow and pyarrow fails, import the object with `asarray` if it is one-dimensional and dense, else raise
-    BufferError.
+    An Index or an ExtensionArray of pandas is imported as a Series. If the producer calls pyarrow and pyarrow fails,
+    import the object with `asarray` if it is one-dimensional and dense, else raise BufferError.
     """
-    cls = type(obj)
-    if (_is_index(cls) and not _is_multi_index(cls)) or _is_extension_array(cls):
-        obj = sys.modules["pandas"].Series(obj, copy=False)
+    obj = as_series(obj)
     try:
         column = from_arrow(obj)
     except PASSES_ON:
@@ -408,6 +405,13 @@ def _mark_missing(value: Any) -> Any:
 def is_pandas(obj: Any) -> bool:
     """Return whether an object is a Series, DataFrame, Index or ExtensionArray of pandas."""
     return _is_labelled(type(obj)) or _is_extension_array(type(obj))
+
+
+def as_series(obj: Any) -> Any:
+    """Return an Index or an ExtensionArray of pandas as a Series on the same memory, and other objects unchanged."""
+    cls = type(obj)
+    is_column = (_is_index(cls) and not _is_multi_index(cls)) or _is_extension_array(cls)
+    return sys.modules["pandas"].Series(obj, copy=False) if is_column else obj
 
 
 def _is_shared(x: Any, again: Any) -> bool:
