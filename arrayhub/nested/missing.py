@@ -340,7 +340,7 @@ def _fill_opaque(node: NestedArray, value: Any, name: str) -> Any:
         )
     if value is NAN:
         raise misfit(node, value, name)
-    return fill(node, value, "fill_null")
+    return fill(node, value)
 
 
 def _fill_by_copy(node: NestedArray, value: Any, name: str) -> Any:

@@ -64,11 +64,6 @@ def can_decode(node: NestedArray) -> bool:
     return str(node.meaning)[:2] not in _REFUSALS
 
 
-def make_null(length: int) -> NestedArray:
-    """Return an array of Arrow's type null."""
-    return make("opaque", length, meaning="n")
-
-
 def make_rows(starts: Any, sizes: Any, content: Any, copy: bool | None = False) -> NestedArray:
     """Return lists of ``content[starts[i] : starts[i] + sizes[i]]``.
 
@@ -206,14 +201,14 @@ def concatenate(nodes: Sequence[NestedArray]) -> NestedArray:
     return rebuild(joined, **field_facts(nodes[0]))
 
 
-def fill(node: NestedArray, value: Any, call: str) -> NestedArray:
+def fill(node: NestedArray, value: Any) -> NestedArray:
     """Replace missing elements of decimals and intervals by pyarrow, or raise Refusal if pyarrow cannot."""
-    array = to_pyarrow(node, call)
+    array = to_pyarrow(node, "fill_null")
     import pyarrow
 
     try:
         filled = array.fill_null(value)
     except (pyarrow.ArrowException, ValueError, TypeError) as error:
         reason = f"pyarrow cannot replace missing elements of {type_name(str(node.meaning))} by {show(value)}"
-        raise TypeRefusal(call, reason) from error
+        raise TypeRefusal("fill_null", reason) from error
     return rebuild(nested_of(from_arrow(filled)), **field_facts(node))
