@@ -396,10 +396,8 @@ def from_arrow(obj):
 # ------------------------------------------------------------------------------------------------------------- bitmaps
 
 
-cpdef object valid_mask(Tree t):
+def valid_mask(Tree t not None):
     """Return a new NumPy array of bools that is False for missing elements. A bitmap on a device is copied to the host."""
-    if t is None:
-        raise TypeError("valid_mask: None is not a NestedArray")
     if has(t, CHUNKS):
         return np.concatenate([valid_mask(chunk) for chunk in t.parts])
     if t.validity is None:
@@ -412,7 +410,7 @@ def unpack_bitmap(bits not None, Py_ssize_t first, Py_ssize_t length):
     return np.unpackbits(as_numpy(bits.to_host()), count=first + length, bitorder="little")[first:].view(bool)
 
 
-cpdef object fill_rows(Tree t, value):
+def fill_rows(Tree t not None, value):
     """Return a copy of the content of a flat node on the host in which the rows without a valid bit contain `value`.
 
     Parameters
@@ -422,7 +420,7 @@ cpdef object fill_rows(Tree t, value):
     value : ndarray
         A 0-d array of the element type of the content.
     """
-    if t is None or not has(t, NUMBERS) or t.validity is None:
+    if not has(t, NUMBERS) or t.validity is None:
         raise TypeError(f"fill_rows: {show(t)} is not of kind 'flat', or does not have a validity bitmap")
     check_bits(t.validity, t.bit, t.length)
     wait_for(t.validity, "validity")
@@ -439,9 +437,9 @@ cpdef object fill_rows(Tree t, value):
     return array_like(filled, t.content)
 
 
-cpdef object unpack_bits(Tree t):
+def unpack_bits(Tree t not None):
     """Return a copy of packed booleans with one byte per value."""
-    if t is None or not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
+    if not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
         raise TypeError(f"unpack_bits: {show(t)} is not of kind 'bits'")
     wait_for(<Descriptor> t.content, "content")
     cdef Descriptor a = asarray(unpack_bitmap(t.content, t.bit, t.length))

@@ -109,16 +109,13 @@ cdef object range_error(Tree t, object key):
 
 
 cdef object element(Tree t, Py_ssize_t i):
+    cdef Py_ssize_t k
     if has(t, CHUNKS):
-        return element_in_chunk(t, i)
+        k = chunk_of(t, i)
+        return element(<Tree> t.parts[k], i - <Py_ssize_t> t.starts[k])
     if not has(t, NUMBERS) or t.validity is not None:
         check_tree(t)
     return None if is_missing(t, i) else _ELEMENTS[t.kind](t, i)
-
-
-cdef object element_in_chunk(Tree t, Py_ssize_t i):
-    cdef Py_ssize_t k = chunk_of(t, i)
-    return element(<Tree> t.parts[k], i - <Py_ssize_t> t.starts[k])
 
 
 cdef object number_at(Tree t, Py_ssize_t i):
@@ -281,7 +278,7 @@ _LISTED[:] = [list_flat, list_bits, list_lists, list_regular, list_texts, list_t
               list_categories, list_chunks, list_opaque]
 cdef ElementAt[<int> KINDS] _ELEMENTS
 _ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, text_at, text_at, text_at, text_at, record_at, category_at,
-                element_in_chunk, opaque_value_at]
+                NULL, opaque_value_at]      # `element` calls the function of the chunk
 
 
 # --------------------------------------------------------------------------------------------------------- dense arrays
