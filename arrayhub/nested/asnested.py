@@ -45,7 +45,6 @@ from arrayhub.libraries.wrappers import known
 from arrayhub.nested.array import (
     NestedArray,
     column_name,
-    facts_of,
     from_arrow,
     import_dense,
     make,
@@ -62,7 +61,7 @@ from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.matrix import from_table
 from arrayhub.nested.opaque import has_bitmap, is_list_view
-from arrayhub.nested.to_device import child_nodes, map_arrays, rebuild
+from arrayhub.nested.to_device import child_nodes, map_arrays, rebuild, walk
 
 _is_labelled = derived_from("pandas", "Series", "DataFrame", "Index")
 _is_index = derived_from("pandas", "Index")
@@ -302,9 +301,9 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
             ) from error
         if isinstance(error, Refusal) or not (is_pandas(obj) or root_of(type(error)) == "pyarrow"):
             raise  # pyarrow also raises the errors of Python's own conversions
-        column = _dense_column(obj)
-        if column is not None:
-            return column
+        array = array_of(obj)
+        if array is not None and array.ndim == 1:  # not a DataFrame, which would lose its column names
+            return nested_of(array)
         raise Refusal(
             "asnested",
             f"pyarrow cannot convert {name_of_type(type(obj))}: {first_line(error)}; accepted: columns of one"
@@ -420,26 +419,10 @@ def _is_shared(x: Any, again: Any) -> bool:
     return all(array.ptr == other.ptr or not array.size for array, other in pairs)
 
 
-def _value_arrays(node: Any) -> Iterator[USMArray]:
-    """Yield the arrays of a node and of the nodes below, except bitmaps and offsets."""
-    if isinstance(node, USMArray):
-        yield node
-        return
-    facts = facts_of(node)
-    nodes = (*facts.get("buffers", ()), *facts.get("parts", ()), facts.get("indices"), facts.get("content"))
-    for part in nodes:
-        if part is not None:
-            yield from _value_arrays(part)
-
-
-def _dense_column(obj: Any) -> NestedArray | None:
-    """Import a one-dimensional dense array without Arrow, for example complex numbers, which Arrow does not support.
-
-    Return None if `asarray` rejects the object, or if the array does not have exactly one dimension. A DataFrame would
-    otherwise lose its column names.
-    """
-    array = array_of(obj)
-    return nested_of(array) if array is not None and array.ndim == 1 else None
+def _value_arrays(x: Any) -> Iterator[USMArray]:
+    """Yield the arrays of a node and of the nodes below, except bitmaps, offsets and indices."""
+    for node in walk(x):
+        yield from (node,) if isinstance(node, USMArray) else getattr(node, "buffers", ())
 
 
 def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
