@@ -164,11 +164,8 @@ def _import_indexed(layout: Any, copy: bool | None) -> Any:
 
 
 def _categorical(layout: Any, copy: bool | None) -> Any:
-    index = layout.index.data
-    valid = index >= 0
-    validity = None if valid.all() else bitmap_of(valid)
-    content = _walk(layout.content, copy)
-    return make("categorical", len(layout), indices=asarray(index), content=content, validity=validity, copy=copy)
+    index, content = layout.index.data, _walk(layout.content, copy)
+    return make("categorical", len(layout), indices=asarray(index), content=content, mask=index >= 0, copy=copy)
 
 
 def _union(layout: Any, copy: bool | None) -> Any:

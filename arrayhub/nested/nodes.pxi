@@ -149,12 +149,14 @@ def array_like(values, *sources):
 
 
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor indices=None,
-         Descriptor validity=None, Py_ssize_t bit=0, tuple buffers=None, tuple parts=None, tuple names=None, Py_ssize_t width=0,
+         Descriptor validity=None, Py_ssize_t bit=0, mask=None, tuple buffers=None, tuple parts=None, tuple names=None, Py_ssize_t width=0,
          Py_ssize_t skip=0, str meaning=None, tuple field=None, tuple child_fields=None, name=None, copy=False):
     """Create a node from its parts. Offsets, indices, views, and the buffers of an opaque node are validated on first use.
 
     Offsets, indices, views, bitmaps and the buffers of an opaque node are read-only in the node. These arrays, characters and
     packed booleans are copied if they are not contiguous. For VIEW, BufferError is raised instead.
+
+    `mask` is an ndarray of bools in place of `validity`, and False for missing elements. Its bitmap starts at bit 0.
 
     A validity bitmap with a nonzero bit offset is copied to a byte boundary, if the host can read the bitmap. The reason is
     that an Arrow array has one offset for all of its buffers, and the other buffers of a node start at element 0. The bitmap
@@ -172,6 +174,8 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
         t.parts = None if parts is None else tuple([without_gaps(buffer, "characters", copy) for buffer in parts])
     if has(t, VIEWS):
         t.content = never_written(t.content)
+    if mask is not None and not mask.all():
+        validity = bitmap_of(mask)
     validity = without_gaps(validity, "validity", copy)
     t.offsets = never_written(of_offsets(without_gaps(offsets, "offsets", copy)))
     t.skip = skip

@@ -15,7 +15,6 @@ from arrayhub.adapters.arrow import layout_of, type_name
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
-    bitmap_of,
     check,
     column_name,
     cover_missing,
@@ -123,8 +122,7 @@ def decode(node: NestedArray, call: str) -> NestedArray:
     """
     text = str(node.meaning)
     if text == "n":
-        missing = bitmap_of(np.zeros(len(node), bool)) if len(node) else None
-        return make("flat", len(node), content=asarray(np.full(len(node), np.nan)), validity=missing)
+        return make("flat", len(node), content=asarray(np.full(len(node), np.nan)), mask=np.zeros(len(node), bool))
     if not can_decode(node):
         raise Refusal(call, _REFUSALS[text[:2]][0], call=_REFUSALS[text[:2]][1])
     node = node.to_host()
@@ -152,7 +150,7 @@ def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
     if is_run_end(node):
         return cover_missing(decode(node, "NestedArray"), validity, bit)
     valid = unpack_bitmap(validity, bit, len(node))
-    indices = make("flat", len(node), content=asarray(np.arange(len(node))), validity=bitmap_of(valid))
+    indices = make("flat", len(node), content=asarray(np.arange(len(node))), mask=valid)
     union, places = (to_pyarrow(part, "NestedArray") for part in (node.to_host(), indices))
     return nested_of(from_arrow(union.take(places)))
 

@@ -67,7 +67,7 @@ def from_string_dtype(array):
     ends = np.zeros(n + 1, np.int64)
     characters = load_strings(array, ends, valid)
     return make("string", n, offsets=asarray(ends.astype(np.int32) if ends[n] <= LARGEST else ends),
-                content=asarray(characters), validity=None if valid is None or valid.all() else bitmap_of(valid))
+                content=asarray(characters), mask=valid)
 
 
 cdef cnp.ndarray load_strings(cnp.ndarray source, cnp.ndarray offsets, object valid):
