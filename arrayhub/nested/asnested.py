@@ -63,8 +63,6 @@ from arrayhub.nested.matrix import from_table
 from arrayhub.nested.opaque import has_bitmap, is_list_view
 from arrayhub.nested.to_device import child_nodes, map_arrays, rebuild, walk
 
-_is_labelled = derived_from("pandas", "Series", "DataFrame", "Index")
-_is_index = derived_from("pandas", "Index")
 _is_multi_index = derived_from("pandas", "MultiIndex")
 _is_extension_array = derived_from("pandas.api.extensions", "ExtensionArray")
 is_arrow_scalar = derived_from("pyarrow", "Scalar")
@@ -160,7 +158,7 @@ def name_of(obj: Any) -> Any:
 
 def is_column(obj: Any) -> bool:
     """Return whether the type of an object has a method that exports Arrow columns."""
-    return any(hasattr(type(obj), name) for name in _COLUMNS)
+    return any(hasattr(type(obj), name) for name in ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__"))
 
 
 def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[USMArray, bool] | None:
@@ -263,10 +261,6 @@ def find_arrays(obj: Any) -> list[Any]:
     except Exception:
         return []
     return arrays
-
-
-# Methods that export Arrow columns.
-_COLUMNS = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__")
 
 
 def arrow_loses_structure(obj: Any) -> bool:
@@ -403,14 +397,14 @@ def _mark_missing(value: Any) -> Any:
 
 def is_pandas(obj: Any) -> bool:
     """Return whether an object is a Series, DataFrame, Index or ExtensionArray of pandas."""
-    return _is_labelled(type(obj)) or _is_extension_array(type(obj))
+    return label_kind(type(obj)) in ("series", "frame", "index") or _is_extension_array(type(obj))
 
 
 def as_series(obj: Any) -> Any:
     """Return an Index or an ExtensionArray of pandas as a Series on the same memory, and other objects unchanged."""
     cls = type(obj)
-    is_column = (_is_index(cls) and not _is_multi_index(cls)) or _is_extension_array(cls)
-    return sys.modules["pandas"].Series(obj, copy=False) if is_column else obj
+    is_values = (label_kind(cls) == "index" and not _is_multi_index(cls)) or _is_extension_array(cls)
+    return sys.modules["pandas"].Series(obj, copy=False) if is_values else obj
 
 
 def _is_shared(x: Any, again: Any) -> bool:

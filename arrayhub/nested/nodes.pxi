@@ -149,8 +149,9 @@ def array_like(values, *sources):
 
 
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor indices=None,
-         Descriptor validity=None, Py_ssize_t bit=0, mask=None, tuple buffers=None, tuple parts=None, tuple names=None, Py_ssize_t width=0,
-         Py_ssize_t skip=0, str meaning=None, tuple field=None, tuple child_fields=None, name=None, copy=False):
+         Descriptor validity=None, Py_ssize_t bit=0, mask=None, tuple buffers=None, tuple parts=None, tuple names=None,
+         Py_ssize_t width=0, Py_ssize_t skip=0, str meaning=None, tuple field=None, tuple child_fields=None, name=None,
+         copy=False):
     """Create a node from its parts. Offsets, indices, views, and the buffers of an opaque node are validated on first use.
 
     Offsets, indices, views, bitmaps and the buffers of an opaque node are read-only in the node. These arrays, characters and
