@@ -162,7 +162,7 @@ cdef struct Characters:
     Py_ssize_t end              # size of `content`, in bytes
 
 cdef struct Text:
-    const char* buffer
+    const char* buffer          # NULL if it does not exist
     Py_ssize_t start, length    # of the characters in `buffer`
 
 
@@ -199,6 +199,7 @@ cdef inline bint find(const Characters* characters, Py_ssize_t i, Text* text) no
             text.buffer, text.start = characters.views, VIEW_BYTES * i + 4
             return True
         if not 0 <= view[2] < characters.count:
+            text.buffer = NULL
             return False
         text.buffer = (<Descriptor> characters.buffers[view[2]]).data_
         end = (<Descriptor> characters.buffers[view[2]]).shape_[0]
