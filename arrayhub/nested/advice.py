@@ -58,7 +58,7 @@ from arrayhub.libraries.numpy import VALUES, refuse_unit
 from arrayhub.libraries.table import coo_of_columns
 from arrayhub.nested.array import NestedArray, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
-from arrayhub.nested.asnested import correct_import, import_nested, is_arrow_scalar, is_column, is_pandas, series_of
+from arrayhub.nested.asnested import as_series, correct_import, import_nested, is_arrow_scalar, is_column, is_pandas
 from arrayhub.nested.conform import element_type, is_days
 from arrayhub.nested.export import get_rules
 from arrayhub.nested.from_awkward import is_awkward
@@ -356,7 +356,7 @@ def _import_pandas(obj: Any, refusal: BaseException | None) -> Source:
         node = try_call(import_nested, sample, copy=None)[0]
     if node is None:
         return Source(None, refusal=refusal)
-    why = _reason(failed) or find_obstacle(correct_import, series_of(sample), node, VIEW)
+    why = _reason(failed) or find_obstacle(correct_import, as_series(sample), node, VIEW)
     columns = obj.shape[1] if obj.shape[1:] != sample.shape[1:] else None
     return Source(node, why, refusal, len(obj), columns, needs_copy=needs_copy)
 

@@ -45,7 +45,6 @@ from arrayhub.libraries.wrappers import known
 from arrayhub.nested.array import (
     NestedArray,
     column_name,
-    facts_of,
     from_arrow,
     import_dense,
     make,
@@ -62,10 +61,8 @@ from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.matrix import from_table
 from arrayhub.nested.opaque import has_bitmap, is_list_view
-from arrayhub.nested.to_device import child_nodes, map_arrays, rebuild
+from arrayhub.nested.to_device import child_nodes, map_arrays, rebuild, walk
 
-_is_labelled = derived_from("pandas", "Series", "DataFrame", "Index")
-_is_index = derived_from("pandas", "Index")
 _is_multi_index = derived_from("pandas", "MultiIndex")
 _is_extension_array = derived_from("pandas.api.extensions", "ExtensionArray")
 is_arrow_scalar = derived_from("pyarrow", "Scalar")
@@ -172,7 +169,7 @@ def name_of(obj: Any) -> Any:
 
 def is_column(obj: Any) -> bool:
     """Return whether the type of an object has a method that exports Arrow columns."""
-    return any(hasattr(type(obj), name) for name in _COLUMNS)
+    return any(hasattr(type(obj), name) for name in ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__"))
 
 
 def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[USMArray, bool] | None:
@@ -277,10 +274,6 @@ def find_arrays(obj: Any) -> list[Any]:
     return arrays
 
 
-# Methods that export Arrow columns.
-_COLUMNS = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__")
-
-
 def arrow_loses_structure(obj: Any) -> bool:
     """Return whether `obj` is an array whose Arrow export loses structure.
 
@@ -295,11 +288,10 @@ def arrow_loses_structure(obj: Any) -> bool:
 def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
     """Import an Arrow producer. Return None for other objects.
 
-    An Index or an ExtensionArray of pandas is imported as a Series that shares its memory. If the producer calls
-    pyarrow and pyarrow fails, import the object with `asarray` if it is one-dimensional and dense, else raise
-    BufferError.
+    An Index or an ExtensionArray of pandas is imported as a Series. If the producer calls pyarrow and pyarrow fails,
+    import the object with `asarray` if it is one-dimensional and dense, else raise BufferError.
     """
-    obj = series_of(obj)
+    obj = as_series(obj)
     try:
         column = from_arrow(obj)
     except PASSES_ON:
@@ -314,9 +306,9 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
             ) from error
         if isinstance(error, Refusal) or not (is_pandas(obj) or root_of(type(error)) == "pyarrow"):
             raise  # pyarrow also raises the errors of Python's own conversions
-        column = _dense_column(obj)
-        if column is not None:
-            return column
+        array = array_of(obj)
+        if array is not None and array.ndim == 1:  # not a DataFrame, which would lose its column names
+            return nested_of(array)
         raise Refusal(
             "asnested",
             f"pyarrow cannot convert {name_of_type(type(obj))}: {first_line(error)}; accepted: columns of one"
@@ -324,14 +316,6 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
             " column with values of one kind",
         ) from error
     return column if column is None or not is_pandas(obj) else correct_import(obj, column, copy)
-
-
-def series_of(obj: Any) -> Any:
-    """Return a Series that shares the memory of an Index or an ExtensionArray of pandas. Return other objects."""
-    cls = type(obj)
-    if (_is_index(cls) and not _is_multi_index(cls)) or _is_extension_array(cls):
-        return sys.modules["pandas"].Series(obj, copy=False)
-    return obj
 
 
 def correct_import(obj: Any, x: NestedArray, copy: bool | None) -> NestedArray:
@@ -426,7 +410,14 @@ def _mark_missing(value: Any) -> Any:
 
 def is_pandas(obj: Any) -> bool:
     """Return whether an object is a Series, DataFrame, Index or ExtensionArray of pandas."""
-    return _is_labelled(type(obj)) or _is_extension_array(type(obj))
+    return label_kind(type(obj)) in ("series", "frame", "index") or _is_extension_array(type(obj))
+
+
+def as_series(obj: Any) -> Any:
+    """Return an Index or an ExtensionArray of pandas as a Series on the same memory, and other objects unchanged."""
+    cls = type(obj)
+    is_values = (label_kind(cls) == "index" and not _is_multi_index(cls)) or _is_extension_array(cls)
+    return sys.modules["pandas"].Series(obj, copy=False) if is_values else obj
 
 
 def _is_shared(x: Any, again: Any) -> bool:
@@ -435,26 +426,10 @@ def _is_shared(x: Any, again: Any) -> bool:
     return all(array.ptr == other.ptr or not array.size for array, other in pairs)
 
 
-def _value_arrays(node: Any) -> Iterator[USMArray]:
-    """Yield the arrays of a node and of the nodes below, except bitmaps and offsets."""
-    if isinstance(node, USMArray):
-        yield node
-        return
-    facts = facts_of(node)
-    nodes = (*facts.get("buffers", ()), *facts.get("parts", ()), facts.get("indices"), facts.get("content"))
-    for part in nodes:
-        if part is not None:
-            yield from _value_arrays(part)
-
-
-def _dense_column(obj: Any) -> NestedArray | None:
-    """Import a one-dimensional dense array without Arrow, for example complex numbers, which Arrow does not support.
-
-    Return None if `asarray` rejects the object, or if the array does not have exactly one dimension. A DataFrame would
-    otherwise lose its column names.
-    """
-    array = array_of(obj)
-    return nested_of(array) if array is not None and array.ndim == 1 else None
+def _value_arrays(x: Any) -> Iterator[USMArray]:
+    """Yield the arrays of a node and of the nodes below, except bitmaps, offsets and indices."""
+    for node in walk(x):
+        yield from (node,) if isinstance(node, USMArray) else getattr(node, "buffers", ())
 
 
 def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:

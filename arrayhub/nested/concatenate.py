@@ -59,12 +59,12 @@ def _join_nodes(nodes: Sequence[Any]) -> Any:
             return opaque.concatenate(nodes)
         return map_arrays(compact(first, lambda node: as_views(with_offsets(node))), USMArray.copy)
     mask = np.concatenate(list(map(valid_mask, nodes)))
-    facts: dict[str, Any] = {"validity": None if mask.all() else bitmap_of(mask), "bit": 0}
+    facts: dict[str, Any] = {"validity": None, "bit": 0, "mask": mask}
     if kind.numbers:
         contents = [node.content for node in nodes]
         content = array_like(np.ascontiguousarray(np.concatenate(list(map(as_numpy, contents)))), *contents)
         facts["content"] = content
-        if facts["validity"] is None and first.meaning is None and not any(field_facts(first).values()):
+        if mask.all() and first.meaning is None and not any(field_facts(first).values()):
             return content
     elif kind.packed:
         facts["content"] = bitmap_of(np.concatenate([as_numpy(unpack_bits(node)) for node in nodes]))

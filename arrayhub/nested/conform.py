@@ -14,7 +14,6 @@ from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
-    bitmap_of,
     cover_missing,
     field_facts,
     make,
@@ -135,6 +134,5 @@ def _days(array: Any) -> NestedArray:
             f"day {beyond[0]} since 1970 does not fit in the four bytes of date32. Convert the days first, by"
             " x.astype('M8[s]')",
         )
-    validity = None if valid.all() else bitmap_of(valid)
-    node = make("flat", len(numbers), content=asarray(numbers.astype(np.int32)), meaning="tdD", validity=validity)
+    node = make("flat", len(numbers), content=asarray(numbers.astype(np.int32)), meaning="tdD", mask=valid)
     return in_rows(node, array.shape)

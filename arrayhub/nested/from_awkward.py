@@ -23,11 +23,10 @@ from arrayhub.nested.array import (
     without_gaps,
 )
 from arrayhub.nested.logical_types import AWKWARD_RECORD, AWKWARD_TUPLE
-from arrayhub.nested.opaque import make_null, make_rows
+from arrayhub.nested.opaque import make_rows
 
 # Metadata of Arrow's schema for the characters of awkward that are not part of a string: one pair of lengths and bytes.
 CHARACTERS = {name: struct.pack("=ii13si4s", 1, 13, b"awkward.array", 4, name.encode()) for name in ("char", "byte")}
-_LOOKED_AT = 1000  # number of elements of an index that usually show whether it is consecutive
 _NULLABLE = 2  # ARROW_FLAG_NULLABLE
 
 _is_array = derived_from("awkward", "Array")
@@ -120,6 +119,10 @@ def _bit_masked(layout: Any, copy: bool | None) -> Any:
     return _with_bits(_walk(layout.content, copy), len(layout), bits)
 
 
+def _nulls(layout: Any, copy: bool | None) -> Any:
+    return make("opaque", len(layout), meaning="n")
+
+
 def _by_mask(layout: Any, copy: bool | None) -> Any:
     valid = ~np.asarray(layout.mask_as_bool(valid_when=False)[: len(layout)])
     return _with_bits(_walk(layout.content, copy), len(layout), None if valid.all() else bitmap_of(valid))
@@ -132,8 +135,8 @@ def _option(layout: Any, copy: bool | None) -> Any:
     """
     index = layout.index.data
     if type(layout.content).__name__ == "EmptyArray":
-        return make_null(len(layout))
-    if len(index) and _is_consecutive(index[:_LOOKED_AT]) and _is_consecutive(index):
+        return _nulls(layout, copy)
+    if len(index) and _is_consecutive(index):
         return part(_walk(layout.content, copy), int(index[0]), int(index[-1]) + 1)
     forbidden(copy, "asnested", "an awkward index requires a copy of the elements in the order of the index")
     valid = index >= 0
@@ -161,11 +164,8 @@ def _import_indexed(layout: Any, copy: bool | None) -> Any:
 
 
 def _categorical(layout: Any, copy: bool | None) -> Any:
-    index = layout.index.data
-    valid = index >= 0
-    validity = None if valid.all() else bitmap_of(valid)
-    content = _walk(layout.content, copy)
-    return make("categorical", len(layout), indices=asarray(index), content=content, validity=validity, copy=copy)
+    index, content = layout.index.data, _walk(layout.content, copy)
+    return make("categorical", len(layout), indices=asarray(index), content=content, mask=index >= 0, copy=copy)
 
 
 def _union(layout: Any, copy: bool | None) -> Any:
@@ -197,7 +197,7 @@ def _union(layout: Any, copy: bool | None) -> Any:
 _IMPORTERS: dict[str, Callable[[Any, bool | None], Any]] = {
     "BitMaskedArray": _bit_masked,
     "ByteMaskedArray": _by_mask,
-    "EmptyArray": lambda layout, copy: make_null(0),
+    "EmptyArray": _nulls,
     "IndexedArray": _import_indexed,
     "IndexedOptionArray": _option,
     "ListArray": _list_array,

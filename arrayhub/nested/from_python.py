@@ -13,7 +13,7 @@ from arrayhub._core.errors import X_NAME, RangeRefusal, TypeRefusal, form_of, re
 from arrayhub.array.casting import check_common, common, ticks
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
-from arrayhub.nested.array import NestedArray, ascii_texts, bitmap_of, make, rows_of_numbers, unwrap_flat
+from arrayhub.nested.array import NestedArray, ascii_texts, make, rows_of_numbers, unwrap_flat
 
 MAX_LEVELS = 64  # maximum depth of nested lists; limits the recursion for a list that contains itself
 MAX_ELEMENTS = 2**32  # a small list of repeated references to one list can have more elements than fit in memory
@@ -66,7 +66,7 @@ def _frequent(values: list[Any]) -> NestedArray | None:
         return None
     ends, content, mask = found
     offsets = asarray(ends.astype(np.int32) if ends[-1] <= _LARGEST else ends)
-    return make(kind, len(values), offsets=offsets, content=asarray(content, copy=True), validity=_bits(mask))
+    return make(kind, len(values), offsets=offsets, content=asarray(content, copy=True), mask=mask)
 
 
 def _are_all(types: set[type], kinds: Any) -> bool:
@@ -125,10 +125,6 @@ def _without_marks(values: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
     return values, set(map(type, values))
 
 
-def _bits(mask: Any) -> Any:
-    return None if mask is None else bitmap_of(mask)
-
-
 def _numbers(values: Any, present: Any, mask: Any, level: int, meaning: str | None = None) -> NestedArray:
     """Copy numbers to a flat node, with the logical type `meaning` of Arrow. Missing elements are stored as zero."""
     numbers = present if isinstance(present, np.ndarray) else common(present, "asnested")
@@ -140,7 +136,7 @@ def _numbers(values: Any, present: Any, mask: Any, level: int, meaning: str | No
         full = np.zeros(len(values), numbers.dtype)
         full[mask] = numbers
         numbers = full
-    return make("flat", len(values), content=asarray(numbers, copy=True), validity=_bits(mask), meaning=meaning)
+    return make("flat", len(values), content=asarray(numbers, copy=True), mask=mask, meaning=meaning)
 
 
 def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
@@ -260,7 +256,7 @@ def _bytes(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 def characters(kind: str, parts: list[bytes], mask: Any = None) -> NestedArray:
     """Return a node of strings or bytes, given the encoded elements. `mask` is False for missing elements."""
     content = asarray(np.frombuffer(b"".join(parts), np.uint8))
-    return make(kind, len(parts), offsets=offsets_of(list(map(len, parts))), content=content, validity=_bits(mask))
+    return make(kind, len(parts), offsets=offsets_of(list(map(len, parts))), content=content, mask=mask)
 
 
 def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
@@ -280,7 +276,7 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
         content = asarray(np.ascontiguousarray(np.concatenate(present)))
     else:
         content = unwrap_flat(from_python(list(chain.from_iterable(present)), level + 1))
-    return make("list", len(values), offsets=offsets_of(lengths), content=content, validity=_bits(mask))
+    return make("list", len(values), offsets=offsets_of(lengths), content=content, mask=mask)
 
 
 def _are_alike(rows: Any) -> bool:
@@ -303,7 +299,7 @@ def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
         raise TypeRefusal("asnested", f"the dict keys are {show(names)}; accepted: keys of type str")
     columns = ([None if row is None else row.get(name) for row in values] for name in names)
     parts = tuple(unwrap_flat(from_python(column, level + 1)) for column in columns)
-    return make("record", len(values), parts=parts, names=names, validity=_bits(mask))
+    return make("record", len(values), parts=parts, names=names, mask=mask)
 
 
 _COLUMNS = (

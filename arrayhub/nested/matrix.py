@@ -107,13 +107,11 @@ def _common_type(columns: list[tuple[Any, Any]], call: str) -> Any:
     _, first = columns[0]
     dtype = first.dtype.newbyteorder("=") if first.dtype.kind in "iufc" else first.dtype
     for name, column in columns[1:]:
-        if (column.dtype.kind in "mM" or dtype.kind in "mM") and column.dtype.kind != dtype.kind:
+        has_times = column.dtype.kind in "mM" or dtype.kind in "mM"
+        try:
+            common = None if has_times and column.dtype.kind != dtype.kind else np.promote_types(dtype, column.dtype)
+        except TypeError:
             common = None
-        else:
-            try:
-                common = np.promote_types(dtype, column.dtype)
-            except TypeError:
-                common = None
         if common is None:
             why = f"elements are of dtype {column.dtype}, and the preceding columns have the common type {dtype}"
             raise _error_of_column(TypeRefusal("", why, "columns with a common type in NumPy"), call, name)

@@ -340,7 +340,7 @@ def _fill_opaque(node: NestedArray, value: Any, name: str) -> Any:
         )
     if value is NAN:
         raise misfit(node, value, name)
-    return fill(node, value, "fill_null")
+    return fill(node, value)
 
 
 def _fill_by_copy(node: NestedArray, value: Any, name: str) -> Any:
@@ -444,14 +444,17 @@ def _with_mask(obj: Any) -> Any:
 _is_of_xarray = derived_from("xarray", "DataArray", "Variable")
 
 
-def _fill_or_mask(column: NestedArray, missing: Any) -> tuple[Any, Any]:
-    """Return a column with a value in place of missing elements, and None. For "mask", return `values_and_mask`."""
+def _fill_or_mask(column: NestedArray, missing: Any, subject: str = "") -> tuple[Any, Any]:
+    """Return a column with a value in place of missing elements, and None. For "mask", return `values_and_mask`.
+
+    Errors are about `subject`, or about the argument ``missing``.
+    """
     try:
         if _is(missing, "mask"):
             return values_and_mask(column, None)
         return _fill_chunks(column, NAN if _is(missing, "nan") else missing), None
     except (BufferError, TypeError, ValueError, OverflowError) as error:
-        raise relabel(error, "missing='mask'" if _is(missing, "mask") else "missing") from None
+        raise relabel(error, subject or ("missing='mask'" if _is(missing, "mask") else "missing")) from None
 
 
 def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any = None) -> tuple[Any, Copy]:
@@ -490,10 +493,7 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, 
     for name, column in columns:
         value = missing.get(name) if isinstance(missing, dict) else missing
         node = _column(column, value, dtype)
-        try:
-            filled, mask = (node, None) if value is None else _fill_or_mask(node, value)
-        except (BufferError, TypeError, ValueError, OverflowError) as error:
-            raise relabel(error, f"missing: column {show(name)}") from None
+        filled, mask = (node, None) if value is None else _fill_or_mask(node, value, f"missing: column {show(name)}")
         if mask is not None:
             masks.append((name, mask))
             if dtype is not None and isinstance(filled, USMArray) and filled.dtype.kind == "f":

@@ -149,12 +149,15 @@ def array_like(values, *sources):
 
 
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor indices=None,
-         Descriptor validity=None, Py_ssize_t bit=0, tuple buffers=None, tuple parts=None, tuple names=None, Py_ssize_t width=0,
-         Py_ssize_t skip=0, str meaning=None, tuple field=None, tuple child_fields=None, name=None, copy=False):
+         Descriptor validity=None, Py_ssize_t bit=0, mask=None, tuple buffers=None, tuple parts=None, tuple names=None,
+         Py_ssize_t width=0, Py_ssize_t skip=0, str meaning=None, tuple field=None, tuple child_fields=None, name=None,
+         copy=False):
     """Create a node from its parts. Offsets, indices, views, and the buffers of an opaque node are validated on first use.
 
     Offsets, indices, views, bitmaps and the buffers of an opaque node are read-only in the node. These arrays, characters and
     packed booleans are copied if they are not contiguous. For VIEW, BufferError is raised instead.
+
+    `mask` is an ndarray of bools in place of `validity`, and False for missing elements. Its bitmap starts at bit 0.
 
     A validity bitmap with a nonzero bit offset is copied to a byte boundary, if the host can read the bitmap. The reason is
     that an Arrow array has one offset for all of its buffers, and the other buffers of a node start at element 0. The bitmap
@@ -172,6 +175,8 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
         t.parts = None if parts is None else tuple([without_gaps(buffer, "characters", copy) for buffer in parts])
     if has(t, VIEWS):
         t.content = never_written(t.content)
+    if mask is not None and not mask.all():
+        validity = bitmap_of(mask)
     validity = without_gaps(validity, "validity", copy)
     t.offsets = never_written(of_offsets(without_gaps(offsets, "offsets", copy)))
     t.skip = skip
@@ -396,10 +401,8 @@ def from_arrow(obj):
 # ------------------------------------------------------------------------------------------------------------- bitmaps
 
 
-cpdef object valid_mask(Tree t):
+def valid_mask(Tree t not None):
     """Return a new NumPy array of bools that is False for missing elements. A bitmap on a device is copied to the host."""
-    if t is None:
-        raise TypeError("valid_mask: None is not a NestedArray")
     if has(t, CHUNKS):
         return np.concatenate([valid_mask(chunk) for chunk in t.parts])
     if t.validity is None:
@@ -412,7 +415,7 @@ def unpack_bitmap(bits not None, Py_ssize_t first, Py_ssize_t length):
     return np.unpackbits(as_numpy(bits.to_host()), count=first + length, bitorder="little")[first:].view(bool)
 
 
-cpdef object fill_rows(Tree t, value):
+def fill_rows(Tree t not None, value):
     """Return a copy of the content of a flat node on the host in which the rows without a valid bit contain `value`.
 
     Parameters
@@ -422,7 +425,7 @@ cpdef object fill_rows(Tree t, value):
     value : ndarray
         A 0-d array of the element type of the content.
     """
-    if t is None or not has(t, NUMBERS) or t.validity is None:
+    if not has(t, NUMBERS) or t.validity is None:
         raise TypeError(f"fill_rows: {show(t)} is not of kind 'flat', or does not have a validity bitmap")
     check_bits(t.validity, t.bit, t.length)
     wait_for(t.validity, "validity")
@@ -439,9 +442,9 @@ cpdef object fill_rows(Tree t, value):
     return array_like(filled, t.content)
 
 
-cpdef object unpack_bits(Tree t):
+def unpack_bits(Tree t not None):
     """Return a copy of packed booleans with one byte per value."""
-    if t is None or not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
+    if not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
         raise TypeError(f"unpack_bits: {show(t)} is not of kind 'bits'")
     wait_for(<Descriptor> t.content, "content")
     cdef Descriptor a = asarray(unpack_bitmap(t.content, t.bit, t.length))

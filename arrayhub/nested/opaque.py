@@ -15,7 +15,6 @@ from arrayhub.adapters.arrow import layout_of, type_name
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
-    bitmap_of,
     check,
     column_name,
     cover_missing,
@@ -62,11 +61,6 @@ def is_run_end(node: NestedArray) -> bool:
 def can_decode(node: NestedArray) -> bool:
     """Return whether `decode` converts the elements of an opaque node."""
     return str(node.meaning)[:2] not in _REFUSALS
-
-
-def make_null(length: int) -> NestedArray:
-    """Return an array of Arrow's type null."""
-    return make("opaque", length, meaning="n")
 
 
 def make_rows(starts: Any, sizes: Any, content: Any, copy: bool | None = False) -> NestedArray:
@@ -128,8 +122,7 @@ def decode(node: NestedArray, call: str) -> NestedArray:
     """
     text = str(node.meaning)
     if text == "n":
-        missing = bitmap_of(np.zeros(len(node), bool)) if len(node) else None
-        return make("flat", len(node), content=asarray(np.full(len(node), np.nan)), validity=missing)
+        return make("flat", len(node), content=asarray(np.full(len(node), np.nan)), mask=np.zeros(len(node), bool))
     if not can_decode(node):
         raise Refusal(call, _REFUSALS[text[:2]][0], call=_REFUSALS[text[:2]][1])
     node = node.to_host()
@@ -157,7 +150,7 @@ def cover(node: NestedArray, validity: Any, bit: int) -> NestedArray:
     if is_run_end(node):
         return cover_missing(decode(node, "NestedArray"), validity, bit)
     valid = unpack_bitmap(validity, bit, len(node))
-    indices = make("flat", len(node), content=asarray(np.arange(len(node))), validity=bitmap_of(valid))
+    indices = make("flat", len(node), content=asarray(np.arange(len(node))), mask=valid)
     union, places = (to_pyarrow(part, "NestedArray") for part in (node.to_host(), indices))
     return nested_of(from_arrow(union.take(places)))
 
@@ -206,14 +199,14 @@ def concatenate(nodes: Sequence[NestedArray]) -> NestedArray:
     return rebuild(joined, **field_facts(nodes[0]))
 
 
-def fill(node: NestedArray, value: Any, call: str) -> NestedArray:
+def fill(node: NestedArray, value: Any) -> NestedArray:
     """Replace missing elements of decimals and intervals by pyarrow, or raise Refusal if pyarrow cannot."""
-    array = to_pyarrow(node, call)
+    array = to_pyarrow(node, "fill_null")
     import pyarrow
 
     try:
         filled = array.fill_null(value)
     except (pyarrow.ArrowException, ValueError, TypeError) as error:
         reason = f"pyarrow cannot replace missing elements of {type_name(str(node.meaning))} by {show(value)}"
-        raise TypeRefusal(call, reason) from error
+        raise TypeRefusal("fill_null", reason) from error
     return rebuild(nested_of(from_arrow(filled)), **field_facts(node))

@@ -67,7 +67,7 @@ def from_string_dtype(array):
     ends = np.zeros(n + 1, np.int64)
     characters = load_strings(array, ends, valid)
     return make("string", n, offsets=asarray(ends.astype(np.int32) if ends[n] <= LARGEST else ends),
-                content=asarray(characters), validity=None if valid is None or valid.all() else bitmap_of(valid))
+                content=asarray(characters), mask=valid)
 
 
 cdef cnp.ndarray load_strings(cnp.ndarray source, cnp.ndarray offsets, object valid):
@@ -127,18 +127,19 @@ def to_string_dtype(Tree t):
     cdef cnp.ndarray result = np.empty(t.length, dtype)
     cdef char* data = <char*> cnp.PyArray_DATA(result)
     cdef npy_string_allocator* allocator
-    cdef const char* first = NULL
-    cdef Py_ssize_t k, length = 0
+    cdef Py_ssize_t k
     cdef int status = 0
-    cdef Characters place = characters_of(t)
+    cdef Characters characters = characters_of(t)
+    cdef Text text
     allocator = NpyString_acquire_allocator(<PyArray_StringDTypeObject*> <PyObject*> cnp.PyArray_DESCR(result))
     with nogil:
         for k in range(t.length):
             if is_missing(t, k):
                 status = NpyString_pack_null(allocator, <npy_packed_static_string*> (data + k * VIEW_BYTES))
             else:
-                find(&place, k, &first, &length)
-                status = NpyString_pack(allocator, <npy_packed_static_string*> (data + k * VIEW_BYTES), first, length)
+                find(&characters, k, &text)
+                status = NpyString_pack(allocator, <npy_packed_static_string*> (data + k * VIEW_BYTES),
+                                        text.buffer + text.start, text.length)
             if status < 0:
                 break
     NpyString_release_allocator(allocator)
@@ -152,59 +153,72 @@ def to_string_dtype(Tree t):
 
 # Addresses of the characters of a validated node, for loops without the GIL. The node owns the memory.
 cdef struct Characters:
-    bint views
+    const char* views           # NULL for strings with offsets
+    PyObject** buffers          # of the views: Descriptors, which the node's tuple owns
+    Py_ssize_t count            # number of `buffers`
+    const char* offsets
     Py_ssize_t size             # size of an offset, in bytes
-    const char* offsets         # the views if `views` is true
-    const char* characters
-    PyObject** buffers          # Descriptors, which the node's tuple owns; NULL if `views` is false
+    const char* content
+    Py_ssize_t end              # size of `content`, in bytes
+
+cdef struct Text:
+    const char* buffer          # NULL if it does not exist
+    Py_ssize_t start, length    # of the characters in `buffer`
 
 
 cdef Characters characters_of(Tree t) except *:
-    cdef Characters place
-    memset(&place, 0, sizeof(Characters))
+    cdef Characters characters
+    memset(&characters, 0, sizeof(Characters))
     if not has(t, CHARACTERS):
         raise Refusal("NestedArray", "the array does not contain strings",
                       "kinds 'string', 'bytes', 'string_view' and 'bytes_view'")
-    place.views = has(t, VIEWS)
-    if place.views:
-        place.offsets = (<Descriptor> t.content).data_
-        place.buffers = PySequence_Fast_ITEMS(t.parts)
+    if has(t, VIEWS):
+        characters.views = (<Descriptor> t.content).data_
+        characters.buffers = PySequence_Fast_ITEMS(t.parts)
+        characters.count = len(t.parts)
     else:
-        place.offsets = t.offsets.data_
-        place.size = t.offsets.itemsize_
-        place.characters = (<Descriptor> t.content).data_
-    return place
+        characters.offsets = t.offsets.data_
+        characters.size = t.offsets.itemsize_
+        characters.content = (<Descriptor> t.content).data_
+        characters.end = (<Descriptor> t.content).shape_[0]
+    return characters
 
 
-cdef inline void find(const Characters* place, Py_ssize_t i, const char** first, Py_ssize_t* length) noexcept nogil:
+cdef inline bint find(const Characters* characters, Py_ssize_t i, Text* text) noexcept nogil:
+    """Find an element that is not missing. Return whether its characters are within their buffer."""
     cdef int32_t view[4]
-    cdef Py_ssize_t start
-    if not place.views:
-        start = integer_at(place.offsets, place.size, i)
-        length[0] = integer_at(place.offsets, place.size, i + 1) - start
-        first[0] = place.characters + start
-        return
-    memcpy(view, place.offsets + VIEW_BYTES * i, VIEW_BYTES)
-    length[0] = view[0]
-    if view[0] <= INLINE_VIEW:
-        first[0] = place.offsets + VIEW_BYTES * i + 4
+    cdef Py_ssize_t end
+    if characters.views == NULL:
+        text.buffer, end = characters.content, characters.end
+        text.start = integer_at(characters.offsets, characters.size, i)
+        text.length = integer_at(characters.offsets, characters.size, i + 1) - text.start
     else:
-        first[0] = (<Descriptor> place.buffers[view[2]]).data_ + view[3]
+        memcpy(view, characters.views + VIEW_BYTES * i, VIEW_BYTES)
+        text.length, text.start = view[0], view[3]
+        if 0 <= view[0] <= INLINE_VIEW:
+            text.buffer, text.start = characters.views, VIEW_BYTES * i + 4
+            return True
+        if not 0 <= view[2] < characters.count:
+            text.buffer = NULL
+            return False
+        text.buffer = (<Descriptor> characters.buffers[view[2]]).data_
+        end = (<Descriptor> characters.buffers[view[2]]).shape_[0]
+    return text.start >= 0 and text.length >= 0 and text.start <= end - text.length
 
 
 cdef int check_utf8(Tree t) except -1:
     """Raise InterfaceError if a string is not valid UTF-8. ASCII strings are recognized without decoding."""
-    cdef Characters place = characters_of(t)
-    cdef const char* first = NULL
-    cdef Py_ssize_t k, j, length = 0
+    cdef Characters characters = characters_of(t)
+    cdef Text text
+    cdef Py_ssize_t k, j
     cdef uint8_t high
     for k in range(t.length):
         if is_missing(t, k):
             continue
-        find(&place, k, &first, &length)
+        find(&characters, k, &text)
         high = 0
-        for j in range(length):
-            high |= <uint8_t> first[j]
+        for j in range(text.length):
+            high |= <uint8_t> text.buffer[text.start + j]
         if high & 0x80:
             text_at(t, k)
     return 0
@@ -216,26 +230,26 @@ cdef int check_utf8(Tree t) except -1:
 def with_offsets(Tree t):
     """Convert string views to strings with offsets. The characters are copied."""
     check_again(t)
-    cdef Characters place = characters_of(t)
-    cdef const char* first = NULL
-    cdef Py_ssize_t k, length = 0, total = 0
+    cdef Characters characters = characters_of(t)
+    cdef Text text
+    cdef Py_ssize_t k, total = 0
     cdef cnp.ndarray ends = np.empty(t.length + 1, np.int64)
     cdef long long* end = <long long*> cnp.PyArray_DATA(ends)
     end[0] = 0
     for k in range(t.length):
         if not is_missing(t, k):
-            find(&place, k, &first, &length)
-            total += length
+            find(&characters, k, &text)
+            total += text.length
         end[k + 1] = total
-    cdef cnp.ndarray characters = np.empty(total, np.uint8)
-    cdef char* target = <char*> cnp.PyArray_DATA(characters)
+    cdef cnp.ndarray content = np.empty(total, np.uint8)
+    cdef char* target = <char*> cnp.PyArray_DATA(content)
     for k in range(t.length):
         if end[k + 1] > end[k]:
-            find(&place, k, &first, &length)
-            memcpy(target + end[k], first, length)
+            find(&characters, k, &text)
+            memcpy(target + end[k], text.buffer + text.start, text.length)
     kind = "string" if has(t, UTF8) else "bytes"
     return make(kind, t.length, offsets=asarray(ends.astype(np.int32) if total <= LARGEST else ends),
-                content=asarray(characters), validity=t.validity, bit=t.bit, **field_facts(t))
+                content=asarray(content), validity=t.validity, bit=t.bit, **field_facts(t))
 
 
 def with_views(Tree t):
@@ -251,7 +265,6 @@ def with_views(Tree t):
     check_again(t)
     if not has(t, CHARACTERS) or not has(t, ENDS):
         return t
-    cdef Descriptor characters = <Descriptor> t.content
     cdef Py_ssize_t start = 0, stop = 0
     if t.length:      # the offsets of an empty array may be missing
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, 0)
@@ -260,25 +273,24 @@ def with_views(Tree t):
         raise Refusal(
             "NestedArray", f"the strings occupy {stop - start} bytes", "less than 2 GiB for string views, such as slices"
         )
-    cdef Characters place = characters_of(t)
-    cdef const char* base = characters.data_ + start
-    cdef const char* first = NULL
-    cdef Py_ssize_t k, length = 0
+    cdef Characters characters = characters_of(t)
+    cdef Text text
+    cdef Py_ssize_t k
     cdef int32_t view[4]
     cdef cnp.ndarray views = np.zeros((t.length, VIEW_BYTES), np.uint8)
     cdef char* target = <char*> cnp.PyArray_DATA(views)
     for k in range(t.length):
         if is_missing(t, k):
             continue
-        find(&place, k, &first, &length)
+        find(&characters, k, &text)
         memset(view, 0, VIEW_BYTES)
-        view[0] = <int32_t> length
-        if length <= INLINE_VIEW:
-            memcpy(<char*> view + 4, first, length)
+        view[0] = <int32_t> text.length
+        if text.length <= INLINE_VIEW:
+            memcpy(<char*> view + 4, text.buffer + text.start, text.length)
         else:
-            memcpy(<char*> view + 4, first, 4)
-            view[3] = <int32_t> (first - base)
+            memcpy(<char*> view + 4, text.buffer + text.start, 4)
+            view[3] = <int32_t> (text.start - start)
         memcpy(target + VIEW_BYTES * k, view, VIEW_BYTES)
     kind = "string_view" if has(t, UTF8) else "bytes_view"
-    return make(kind, t.length, content=asarray(views), parts=(part(characters, start, stop),), validity=t.validity,
+    return make(kind, t.length, content=asarray(views), parts=(part(t.content, start, stop),), validity=t.validity,
                 bit=t.bit, **field_facts(t))

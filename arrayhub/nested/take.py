@@ -35,8 +35,7 @@ def take(node: Any, rows: Any) -> Any:
     kind, facts = kind_of(node), facts_of(node)
     facts["bit"] = 0
     if node.validity is not None:
-        mask = valid_mask(node)[rows]
-        facts["validity"] = None if mask.all() else bitmap_of(mask)
+        facts |= {"validity": None, "mask": valid_mask(node)[rows]}
     if kind.packed:
         facts["content"] = bitmap_of(as_numpy(unpack_bits(node))[rows])
     elif kind.numbers or kind.views:

@@ -6,7 +6,7 @@ cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.list cimport PyList_GetSlice
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from arrayhub._core.descriptor cimport COPIED, EXACT_TIMES, Descriptor, integer, reshape, shape_tuple
@@ -16,14 +16,12 @@ from arrayhub._core.tree cimport (
     CHUNKS,
     ENDS,
     FIELDS,
-    INLINE_VIEW,
     FOREIGN,
     INDICES,
     KINDS,
     LISTS,
     NUMBERS,
     UTF8,
-    VIEW_BYTES,
     WIDTH,
     Tree,
     bit_at,
@@ -111,16 +109,13 @@ cdef object range_error(Tree t, object key):
 
 
 cdef object element(Tree t, Py_ssize_t i):
+    cdef Py_ssize_t k
     if has(t, CHUNKS):
-        return element_in_chunk(t, i)
+        k = chunk_of(t, i)
+        return element(<Tree> t.parts[k], i - <Py_ssize_t> t.starts[k])
     if not has(t, NUMBERS) or t.validity is not None:
         check_tree(t)
     return None if is_missing(t, i) else _ELEMENTS[t.kind](t, i)
-
-
-cdef object element_in_chunk(Tree t, Py_ssize_t i):
-    cdef Py_ssize_t k = chunk_of(t, i)
-    return element(<Tree> t.parts[k], i - <Py_ssize_t> t.starts[k])
 
 
 cdef object number_at(Tree t, Py_ssize_t i):
@@ -160,45 +155,22 @@ cdef object element_of(object node, Py_ssize_t i):
 
 
 cdef object text_at(Tree t, Py_ssize_t i):
-    """Return a string or bytes. `t` must have been validated, and the element must not be missing."""
-    cdef const char* first
-    cdef Py_ssize_t length
-    locate(t, i, &first, &length)
-    if not has(t, UTF8):
-        return PyBytes_FromStringAndSize(first, length)
-    try:
-        return PyUnicode_DecodeUTF8(first, length, NULL)
-    except UnicodeDecodeError as error:
-        raise false_field_error(t, f"element {i}", PyBytes_FromStringAndSize(first, min(length, 80)),
-                                f"UTF-8 ({error.reason} at byte {error.start})") from error
-
-
-cdef int locate(Tree t, Py_ssize_t i, const char** first, Py_ssize_t* length) except -1:
-    """Find the address and the length of the characters of an element.
+    """Return a string or bytes. `t` must have been validated, and the element must not be missing.
 
     The offsets or the view of the element are validated again, because the producer may have changed them.
     """
-    cdef int32_t view[4]
-    cdef Py_ssize_t start
-    cdef const char* place
-    cdef Descriptor buffer = <Descriptor> t.content
-    if has(t, ENDS):
-        start = integer_at(t.offsets.data_, t.offsets.itemsize_, i)
-        length[0] = integer_at(t.offsets.data_, t.offsets.itemsize_, i + 1) - start
-        first[0] = buffer.data_ + start
-    else:
-        place = buffer.data_ + VIEW_BYTES * i
-        memcpy(view, place, VIEW_BYTES)
-        length[0] = view[0]
-        if 0 <= view[0] <= INLINE_VIEW:
-            first[0] = place + 4
-            return 0
-        start = view[3]
-        buffer = <Descriptor> t.parts[view[2]] if 0 <= view[2] < len(t.parts) else None
-        first[0] = NULL if buffer is None else buffer.data_ + start
-    if buffer is None or start < 0 or length[0] < 0 or start > buffer.shape_[0] - length[0]:
-        raise false_field_error(t, f"element {i} (offset, length)", (start, length[0]), "characters within their buffer")
-    return 0
+    cdef Characters characters = characters_of(t)
+    cdef Text text
+    if not find(&characters, i, &text):
+        raise false_field_error(t, f"element {i} (offset, length)", (text.start, text.length), "characters within their buffer")
+    cdef const char* first = text.buffer + text.start
+    if not has(t, UTF8):
+        return PyBytes_FromStringAndSize(first, text.length)
+    try:
+        return PyUnicode_DecodeUTF8(first, text.length, NULL)
+    except UnicodeDecodeError as error:
+        raise false_field_error(t, f"element {i}", PyBytes_FromStringAndSize(first, min(text.length, 80)),
+                                f"UTF-8 ({error.reason} at byte {error.start})") from error
 
 
 # ------------------------------------------------------------------------------------------------------ Python objects
@@ -306,7 +278,7 @@ _LISTED[:] = [list_flat, list_bits, list_lists, list_regular, list_texts, list_t
               list_categories, list_chunks, list_opaque]
 cdef ElementAt[<int> KINDS] _ELEMENTS
 _ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, text_at, text_at, text_at, text_at, record_at, category_at,
-                element_in_chunk, opaque_value_at]
+                NULL, opaque_value_at]      # `element` calls the function of the chunk
 
 
 # --------------------------------------------------------------------------------------------------------- dense arrays

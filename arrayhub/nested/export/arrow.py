@@ -148,7 +148,6 @@ def _type_of_copy(array: Any) -> Any:
     return array if is_packed(array) or not array.ndim or not len(array) else empty_like(array[:0])
 
 
-def why_copied(array: Any, obj: Any, extension: bool = False) -> str:
+def why_copied(array: Any, obj: Any) -> str:
     """Return why `as_arrow` copies `array` without ``copy=True``, or "" if it does not."""
-    shared = extension and not isinstance(array, NestedArray)
-    return PACKED_BOOLEANS if not shared and packs_booleans(array) else ""
+    return PACKED_BOOLEANS if packs_booleans(array) else ""

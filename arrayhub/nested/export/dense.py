@@ -36,10 +36,13 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
             " which NumPy cannot represent",
         )
     if kind.utf8:
-        _need_copy(copy, "strings become NumPy's StringDType, which stores them in its own arena")
+        if not copy:
+            raise Refusal("numpy", "strings become NumPy's StringDType, which stores them in its own arena")
         return to_string_dtype(x)
     if kind.fields:
-        _need_copy(copy, "the fields are separate arrays, and NumPy stores the fields of a record side by side")
+        if not copy:
+            why = "the fields are separate arrays, and NumPy stores the fields of a record side by side"
+            raise Refusal("numpy", why)
         columns = {key: _field(nested_of(field), f"{name}[{key!r}]") for key, field in x.fields.items()}
         dtype = [(key, column.dtype, column.shape[1:]) for key, column in columns.items()]
         records = np.empty(len(x), dtype)
@@ -51,10 +54,11 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
 
 def export(x: NestedArray, library: str, copy: bool | None, allow_readonly: bool) -> Any:
     """Return a node as an array of a library of dense arrays, for the ``as_*`` functions."""
+    x = single_chunk(x, copy, library)
     if library == "numpy":
-        return _ndarray(single_chunk(x, copy, "numpy"), copy, "x")
+        return _ndarray(x, copy, "x")
     if library == "torch":
-        return torch_from(x, copy, allow_readonly)
+        return _tensor(x, copy, allow_readonly)
     return convert(dense_for(x, copy, library), library, copy=copy, allow_readonly=allow_readonly)
 
 
@@ -64,25 +68,19 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
     Raises
     ------
     ValueError, BufferError
-        As `NestedArray.to_dense`.
+        As `NestedArray.to_dense`. Of Arrow's logical types, only NumPy supports some.
     """
-    x = single_chunk(x, copy, library)
-    _check_logical(x, library)
-    try:
-        return x.to_dense(copy=bool(copy))
-    except Refusal as error:
-        subject = library if name == "x" else f"{library}: {name}"
-        raise type(error)(subject, error.reason, error.accepted, error.call) from None
-
-
-def _check_logical(x: NestedArray, library: str) -> None:
-    """Raise BufferError for Arrow's logical types unless the library is NumPy, which supports some of them."""
     if library != "numpy" and kind_of(x).numbers and x.meaning is not None:
         raise Refusal(
             library,
             f"{type_name(x.meaning)} is not supported",
             "arrayhub.asnested(x).content, which holds the values without this type",
         )
+    try:
+        return x.to_dense(copy=bool(copy))
+    except Refusal as error:
+        subject = library if name == "x" else f"{library}: {name}"
+        raise type(error)(subject, error.reason, error.accepted, error.call) from None
 
 
 def _field(field: NestedArray, name: str) -> Any:
@@ -108,14 +106,8 @@ def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
-def _need_copy(copy: bool | None, why: str) -> None:
-    if not copy:
-        raise Refusal("numpy", why)
-
-
-def torch_from(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
+def _tensor(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
     """Return a jagged tensor of lists of variable length, and a plain tensor of other types."""
-    x = single_chunk(x, copy, "torch")
     x = decode(x, "torch") if copy and is_list_view(x) else x
     kind = kind_of(x)
     is_dense = kind.numbers or kind.packed or kind.width or kind.opaque or (copy and kind.fields)

@@ -20,7 +20,7 @@ from arrayhub.convert.target import is_dense
 from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.known import ROWS
 from arrayhub.nested.array import NestedArray, export, unwrap_flat, with_offsets
-from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
+from arrayhub.nested.asnested import arrow_loses_structure, as_series, is_column, name_of
 from arrayhub.nested.export.arrow import check as check_arrow
 from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.missing import check_labels
@@ -87,8 +87,9 @@ def as_pandas(
         return pandas_frame(parts, columns)
     dense = is_dense(obj)
     name = None if dense else name_of(obj)
-    column = None if missing is not None or dense else _of_pandas(pandas, obj)
-    if column is not None and (device is None or Device(device) == CPU):
+    column = obj if dense else as_series(obj)
+    is_own = missing is None and isinstance(column, (pandas.Series, pandas.DataFrame))
+    if is_own and (device is None or Device(device) == CPU):
         column = column if dtype is None or _has_dtype(column, dtype) else _cast(pandas, column, dtype)
         return column.copy() if check_copy(copy, "as_pandas") else column
     if missing is not None and isinstance(obj, pandas.DataFrame):
@@ -99,16 +100,6 @@ def as_pandas(
     if name is not None and isinstance(made, pandas.Series):
         made.name = name
     return made
-
-
-def _of_pandas(pandas: Any, obj: Any) -> Any:
-    """Return a pandas object as a Series or a DataFrame on the same memory, or None for other objects."""
-    cls = type(obj)
-    if issubclass(cls, (pandas.Series, pandas.DataFrame)):
-        return obj
-    if issubclass(cls, (pandas.Index, pandas.api.extensions.ExtensionArray)) and not issubclass(cls, pandas.MultiIndex):
-        return pandas.Series(obj, copy=False)
-    return None
 
 
 def _convert_columns(frame: Any, missing: Any, **options: Any) -> Any:
