@@ -322,6 +322,10 @@ def _import_source(obj: Any) -> Source:
     sparse, error = try_call(sparse_or_none, obj)
     if sparse is not None or (error is not None and (sparse_library(obj) or root_of(cls) == "onedal")):
         return Source(sparse, refusal=error, kind="sparse")
+    like = _like_resolved(obj)
+    if like is not None:
+        why = "lazy conjugate and negative bits are resolved by a copy"
+        return Source(like, why, Refusal("torch", why, call=_BY_COPY))
     values = issubclass(cls, (*VALUES, dict))
     array, error = try_call(_array_like_value if issubclass(cls, VALUES) else import_unadvised, obj)
     if array is not None:
@@ -656,7 +660,7 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
         if column.missing or array is None:
             return Verdict(consumer, CANNOT, column.why or "elements are missing")
         return Verdict(consumer, COPY, "NumPy stores records side by side", call_of(consumer, "x", "copy=True"))
-    stored = is_pandas(obj) and kind_of(node).numbers and node.extension is not None  # such as periods, not numbers
+    stored = is_pandas(obj) and any(map(_is_stored, (node, *(column.leaf.children if fields else ()))))
     if array is None or stored:
         return Verdict(consumer, CANNOT, column.why or f"elements are {column.leaf.type}")
     equal = None if column.is_missing else _has_equal_rows(node)
@@ -692,6 +696,11 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
     if fields and len({element_type(nested_of(field)) for field in column.leaf.children}) > 1:
         change += f"; OverflowError if {array.dtype} cannot represent a value"
     return Verdict(consumer, CANNOT if why else COPY, why or change, call)
+
+
+def _is_stored(node: Any) -> bool:
+    """Return whether the numbers of a node represent other values, such as periods."""
+    return isinstance(node, NestedArray) and bool(kind_of(node).numbers) and node.extension is not None
 
 
 def _of_jagged(obj: Any, source: Source, column: _Column) -> Verdict:
@@ -979,6 +988,16 @@ def _array_like(obj: Any) -> Any:
     if root == "polars":  # the call casts a type that only polars defines to float
         return asarray(np.broadcast_to(0.0, (0,)))  # read-only, as the memory of polars
     return _empty(dtype, getattr(obj, "ndim", 1))
+
+
+def _like_resolved(obj: Any) -> Any:
+    """Return an array of the type and shape of a tensor with lazy bits on the host, or None for other objects."""
+    if root_of(type(obj)) != "torch" or not isinstance(obj, sys.modules["torch"].Tensor):
+        return None
+    if obj.requires_grad or obj.layout is not sys.modules["torch"].strided or not obj.is_cpu:
+        return None
+    like = _empty(obj.dtype) if obj.is_conj() or obj.is_neg() else None
+    return None if like is None else asarray(np.broadcast_to(np.zeros((), like.dtype), obj.shape))
 
 
 def _tensor_like(obj: Any) -> Any:

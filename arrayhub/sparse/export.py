@@ -228,7 +228,7 @@ def why_copied(x: Any, library: str) -> str:
         obstacle = _find_obstacle(x, rules, library)
         if obstacle is not None:
             return obstacle[0]
-    if library == "torch" and x.access != "readwrite":
+    if library == "torch" and any(array.access != "readwrite" for array in (x.data, *x.structure)):
         return "the memory is read-only, and torch does not have read-only tensors"
     if library == "jax" and any(array.ptr % 64 and array.size for array in (x.data, *x.structure)):
         return "jax shares only host memory that starts on a 64-byte boundary"
