@@ -132,20 +132,19 @@ cdef object import_changed(object obj, object copy, object dtype, object device,
         obj = without_missing(obj, missing, dtype)
     if dtype is not None and via is None:
         obj = values_of(obj)
+    cdef bint is_view = dtype is None and device is None and copy is False
+    if is_view and via is None:
+        return import_view(obj, stream, "asarray")
     # With `device`, or with copy=True but without `dtype`, `stream` is passed to the copy instead of the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
-    cdef Descriptor a
     cdef bint is_built = False
-    if dtype is not None and via is None:
-        a = import_for_dtype(obj, dtype, order, False, &is_built)
-    elif via is not None:
-        a = import_via_allowed(obj, order, via, copy)
-    elif copy is False and device is None:
-        a = import_array(obj, order)
+    cdef Descriptor a = None
+    if via is None:
+        a = import_or_build(obj, order, False, dtype, &is_built)
     else:
-        a = import_or_build(obj, order, False, None, &is_built)
-    if dtype is None and device is None and copy is False:
-        return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
+        a = import_via_allowed(obj, order, via, copy)
+    if is_view:
+        return refuse_copy(a, obj, "asarray")
     return apply_requests(a, obj, dtype, device, copy, stream, is_built)
 
 
@@ -153,14 +152,14 @@ cdef object import_alone(object obj):
     """Call `asarray` without keywords."""
     if is_traced():
         return call_traced("asarray", obj, asarray)
-    cdef PyObject* result = attempt_import_alone(import_shared, obj)
+    cdef PyObject* result = attempt_import_alone(import_view, obj, None, "asarray")
     return take(result) if result != NULL else raise_refusal(obj, "arrayhub")
 
 
-cdef object import_shared(object obj):
+cdef Descriptor import_view(object obj, object stream, str call):
     """Import an object without a copy. The field `call` of a refusal may be incomplete."""
-    cdef Descriptor a = import_array(obj, None)
-    return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
+    cdef Descriptor a = import_array(obj, stream)
+    return a if not a.flags_ & COPIED else refuse_copy(a, obj, call)
 
 
 cdef object give_numpy_alone(object obj):
@@ -245,8 +244,11 @@ cdef Descriptor import_or_build(
     """Import `obj`, or copy it to a dense array if its data is not dense, such as booleans in bits.
 
     If `keeps_lists` is true, lists of variable length are not copied to a dense array, even if their lengths are equal.
-    The columns of a table are built as elements of `dtype`. `is_built` tells whether the elements were copied here.
+    If necessary, values and the columns of a table are built as elements of `dtype`, to which the caller converts the
+    elements. `is_built` tells whether the elements were copied here, from other data than values.
     """
+    if dtype is not None and is_value(obj):
+        return import_values(obj, requested_dtype(dtype), stream)
     try:
         return import_array(obj, stream)
     except (OverflowError, ValueError):      # about the values, which no other path accepts
@@ -342,13 +344,6 @@ cdef Descriptor import_objects(object obj):
         return None
     a.flags_ |= COPIED
     return a if get_dtype(a).kind in "?biufc" else None
-
-
-cdef Descriptor import_for_dtype(object obj, object dtype, object order, bint keeps_lists, bint *is_built=NULL):
-    """Import `obj`, whose elements will be converted to `dtype`. Values are built as elements of this type, if necessary."""
-    if is_value(obj):
-        return import_values(obj, requested_dtype(dtype), order)
-    return import_or_build(obj, order, keeps_lists, dtype, is_built)
 
 
 cdef object as_dtype(object dtype):
@@ -520,11 +515,9 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
 
 cpdef Descriptor import_allowed(object obj, object copy, str call):
     """Import `obj` as the argument `copy` permits."""
-    cdef Descriptor a
     if copy is not False and (copy is None or check_copy(copy, call) is not False):
         return import_or_build(obj, None, False)
-    a = import_array(obj, None)
-    return a if not a.flags_ & COPIED else refuse_copy(a, obj, call)
+    return import_view(obj, None, call)
 
 
 cdef Descriptor dense_or_none(object obj, object copy, str call):
@@ -858,7 +851,8 @@ cdef extern from *:
     /* Call a function without Cython's `try`. After an error, the result is NULL and an exception is set. */
     #define arrayhub_attempt_call(function, ...) ((PyObject *)function(__VA_ARGS__))
     """
-    PyObject* attempt_import_alone "arrayhub_attempt_call"(object (*view)(object), object obj) noexcept
+    PyObject* attempt_import_alone "arrayhub_attempt_call"(
+        Descriptor (*view)(object, object, str), object obj, object stream, str call) noexcept
     PyObject* attempt_import "arrayhub_attempt_call"(
         object (*give)(object, object, object, object, object, object, object), object obj, object copy, object dtype,
         object device, object missing, object stream, object via
@@ -995,11 +989,8 @@ cdef object change(object obj, Library to, object dtype, object device):
         changed = sparse._change(dtype, device)
         return obj if changed is sparse else changed
     try:
-        if dtype is None:
-            a = import_or_build(obj, None, to is _TORCH, None, &is_built)
-        else:
-            obj = values_of(obj)
-            a = import_for_dtype(obj, dtype, None, to is _TORCH, &is_built)
+        obj = obj if dtype is None else values_of(obj)
+        a = import_or_build(obj, None, to is _TORCH, dtype, &is_built)
     except (BufferError, TypeError) as error:
         refusal = error
     if a is None:
