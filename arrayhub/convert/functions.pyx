@@ -710,8 +710,6 @@ def is_array_of(obj, str name, /):
 
 cdef object give(object obj, Library to, object copy, bint allow_readonly):
     """Return `obj` as an array of a library: a view, or if `copy` requests it, a copy in memory that the library supports."""
-    if copy is not False and copy is not None:
-        copy = check_copy(copy, to.call)
     cdef int importer = importer_of(record_of(obj))
     if to.first_own <= importer <= to.last_own:
         return copy_own(obj, to) if copy is True else obj
@@ -752,18 +750,16 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
             return source
     to.load()
     copied = copied or is_built(obj, to)
-    if to is not _NUMPY and not copied and is_value(obj):
-        a = transfer.native_anywhere(a)      # a list of arrays may be built in another byte order
-    if copied:
-        if to.require != NULL:
-            to.require()       # first, because the copy may succeed without the library
-        a = a if to is _NUMPY else transfer.native_anywhere(a)      # the other libraries do not support non-native byte order
-        # An array of elements that were copied here, such as the matrix of a table, is not copied again.
-        if not (is_fresh and a.flags_ & COPIED and a.flags_ & WRITEABLE and to.reads_host and host_readable(a)):
-            made = to.copier(a) if to.copier != NULL else None
-            if made is not None:
-                return made
-            a = transfer.copy_for(a, to.device_type, to.reads_host)
+    if copied and to.require != NULL:
+        to.require()       # first, because the copy may succeed without the library
+    if to is not _NUMPY and (copied or is_value(obj)):      # a list of arrays may be built in another byte order
+        a = transfer.native_anywhere(a)      # the other libraries do not support non-native byte order
+    # An array of elements that were copied here, such as the matrix of a table, is not copied again.
+    if copied and not (is_fresh and a.flags_ & COPIED and a.flags_ & WRITEABLE and to.reads_host and host_readable(a)):
+        made = to.copier(a) if to.copier != NULL else None
+        if made is not None:
+            return made
+        a = transfer.copy_for(a, to.device_type, to.reads_host)
     return to.exporter(a, copied, allow_readonly)
 
 
@@ -934,10 +930,11 @@ cdef bint has_other_memory(object result, list arrays, object obj) except -1:
 
 cdef object give_changed(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
     """Call `give` for an array with other elements or on another device. These changes may copy whatever `copy` says."""
+    if copy is not False and copy is not None:
+        copy = check_copy(copy, to.call)
     if dtype is None and device is None and missing is None:
         return give(obj, to, copy, allow_readonly)
     cdef bint narrow = dtype is None and is_narrowed(obj, to), is_fresh
-    copy = check_copy(copy, to.call)
     mask = None
     if missing is not None:
         hooks.nested.check_nan(missing, dtype)
