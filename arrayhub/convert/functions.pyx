@@ -1,3 +1,4 @@
+# cython: binding=False, embedsignature=True, embedsignature.format=clinic
 """Public functions for import, export and copies: `asarray`, the ``as_*`` functions, `convert`, `to_host`, `to_device`.
 
 The included file, dispatch, selects the importer or protocol for an object.
@@ -5,7 +6,6 @@ The included file, dispatch, selects the importer or protocol for an object.
 
 from time import perf_counter
 
-cimport cython
 from cpython.list cimport PyList_GET_SIZE
 
 from arrayhub._core.tree cimport Tree
@@ -52,9 +52,6 @@ cdef class SparseParts:
 # --------------------------------------------------------------------------------------------------- public functions
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream=None, via=None):
     """Import an array of any library as a USMArray, without a copy.
 
@@ -474,9 +471,6 @@ cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
     return a
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     """Import an array through DLPack, like ``from_dlpack`` of the array API standard.
 
@@ -1001,9 +995,6 @@ cdef object change(object obj, Library to, object dtype, object device):
     return obj if result is a and not is_built and not import_copied(a, obj) else result
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return a ``numpy.ndarray`` that shares the memory of `obj`.
 
@@ -1058,9 +1049,6 @@ def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     return give_as(obj, _NUMPY, copy, dtype, device, missing)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
     """Return a ``torch.Tensor`` that shares the memory of `obj`.
 
@@ -1095,9 +1083,6 @@ def as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow
     return give_as(obj, _TORCH, copy, dtype, device, missing, allow_readonly)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return a ``jax.Array`` that shares the memory of `obj`.
 
@@ -1127,9 +1112,6 @@ def as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     return give_as(obj, _JAX, copy, dtype, device, missing)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
     """Return a ``cupy.ndarray`` that shares the memory of `obj`, which CUDA kernels must be able to access.
 
@@ -1157,9 +1139,6 @@ def as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_
     return give_as(obj, _CUPY, copy, dtype, device, missing, allow_readonly)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return a ``dpnp.ndarray`` that shares the memory of `obj`, which must be SYCL USM.
 
@@ -1185,9 +1164,6 @@ def as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     return give_as(obj, _DPNP, copy, dtype, device, missing)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return an array that numba's functions accept and that shares the memory of `obj`.
 
