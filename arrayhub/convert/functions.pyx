@@ -534,12 +534,28 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
     return None
 
 
-cdef object import_structured(object obj, object copy):
-    """Import an object that `asarray` rejects as a SparseArray or a NestedArray. Return None if this is not possible."""
-    sparse = hooks.sparse.import_or_none(obj, copy)
-    if sparse is not None:
-        return sparse
-    return None if copy is False and objects_of(obj) is not None else hooks.nested.import_or_none(obj, copy)
+cdef object import_for(object obj, Library to, object copy, object dtype, bint *is_built):
+    """Import `obj` for a library as a USMArray or, if it is not dense, as a SparseArray or a NestedArray.
+
+    `dtype` and `is_built` are those of `import_or_build`, whose copies ``copy=False`` forbids. `to` may be None for another
+    `copy`.
+    """
+    refusal = None
+    if not is_sparse(obj):
+        try:
+            if copy is False:
+                return import_view(obj, None, to.call)
+            return import_or_build(obj, None, to is _TORCH, dtype, is_built)
+        except (OverflowError, ValueError):      # about the values, which no other path accepts
+            raise
+        except (BufferError, TypeError) as error:
+            refusal = error
+    structured = hooks.sparse.import_or_none(obj, copy)
+    if structured is None and (copy is not False or objects_of(obj) is None):
+        structured = hooks.nested.import_or_none(obj, copy)
+    if structured is None:
+        raise refusal
+    return structured
 
 
 def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
@@ -713,26 +729,13 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
         if copy is None:
             return give_view_or_copy(obj, obj, to, allow_readonly)
         return obj._export(to.name, copy, allow_readonly)
-    cdef Descriptor a = None
     cdef bint copied = copy is True, is_fresh = False
-    try:
-        if importer == OWN_ARRAY:
-            a = <Descriptor> obj
-        elif copy is False:
-            a = import_allowed(obj, False, to.call)
-        else:
-            a = import_or_build(obj, None, to is _TORCH, None, &is_fresh)
-    except (OverflowError, ValueError):      # about the values
-        raise
-    except (BufferError, TypeError) as error:
-        refusal = error
-    if a is None:
-        if to is _JAX and is_of_jax(obj):
-            return copy_own(obj, to) if copied else obj      # a tracer, whose type does not have an importer
-        structured = import_structured(obj, copy)
-        if structured is None:
-            raise refusal
-        return give(structured, to, copy, allow_readonly)
+    if importer == 0 and to is _JAX and is_of_jax(obj):      # a tracer, whose type does not have an importer
+        return copy_own(obj, to) if copied else obj
+    imported = obj if importer == OWN_ARRAY else import_for(obj, to, copy, None, &is_fresh)
+    if not isinstance(imported, Descriptor):
+        return give(imported, to, copy, allow_readonly)
+    cdef Descriptor a = <Descriptor> imported
     if is_narrowed(obj, to):
         a = narrow_for_jax(a, to.call)
         copied = copy is not None      # jax shares aligned memory only
@@ -961,7 +964,6 @@ cdef bint is_complete(object obj, object missing) except -1:
 
 cdef object change(object obj, Library to, object dtype, object device):
     """Return `obj` with elements of `dtype` on `device`, or `obj` itself if nothing changes. `to` is the target or None."""
-    cdef Descriptor a = None
     cdef bint is_built = False
     if dtype is None and device is None:
         return obj
@@ -975,22 +977,14 @@ cdef object change(object obj, Library to, object dtype, object device):
         return cast_array(obj, requested_dtype(dtype))
     if isinstance(obj, Tree):
         return obj._change(dtype, device)
-    if is_sparse(obj):
-        sparse = hooks.sparse.import_or_none(obj, None)
-        changed = sparse._change(dtype, device)
-        return obj if changed is sparse else changed
-    try:
-        obj = obj if dtype is None else values_of(obj)
-        a = import_or_build(obj, None, to is _TORCH, dtype, &is_built)
-    except (BufferError, TypeError) as error:
-        refusal = error
-    if a is None:
-        structured = import_structured(obj, None)
-        if structured is None:
-            raise refusal
-        if isinstance(structured, Tree):
-            return hooks.nested.change_imported(structured, obj, dtype, device)
-        return structured._change(dtype, device)
+    obj = obj if dtype is None else values_of(obj)
+    imported = import_for(obj, to, None, dtype, &is_built)
+    if isinstance(imported, Tree):
+        return hooks.nested.change_imported(imported, obj, dtype, device)
+    if not isinstance(imported, Descriptor):
+        changed = imported._change(dtype, device)
+        return obj if changed is imported else changed
+    cdef Descriptor a = <Descriptor> imported
     result = apply_requests(a, obj, dtype, device, None, None, is_built)
     return obj if result is a and not is_built and not import_copied(a, obj) else result
 
