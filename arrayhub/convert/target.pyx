@@ -457,13 +457,11 @@ def _owner(cls, library, wrapped):
 # -------------------------------------------------------------------------------------------------------------- models
 
 
-def convert_like(obj, model, str call not None, copy=None, dtype=None, bint labels=False, missing=None):
-    """Implement `like`. `call` is the name of the function at the start of error messages."""
-    return convert_to(target_of(model, call), obj, call, copy, dtype, labels, missing)
+def convert_to(Target target not None, obj, str call not None, copy, dtype=None, bint labels=False, missing=None):
+    """Call `Target.convert`, which may move `obj` unless `copy` is False. A refusal has the call that works for `obj`.
 
-
-def convert_to(Target target not None, obj, str call not None, copy, dtype, bint labels=False, missing=None):
-    """Call `Target.convert`, which may move `obj` unless `copy` is False. A refusal has the call that works for `obj`."""
+    `call` is the name of the function at the start of error messages.
+    """
     copy = copy if copy is None else check_copy(copy, call)
     try:
         return target.convert(obj, call, copy, dtype, labels, missing, copy is not False)
