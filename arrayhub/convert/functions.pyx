@@ -285,10 +285,18 @@ cdef object without_lazy_bits(object obj):
 
 
 cdef Descriptor build_dense(object obj, bint keeps_lists, object dtype):
-    """Copy an object that `import_array` rejects to a dense array, or return None."""
+    """Copy an object that `import_array` rejects to a dense array, or return None.
+
+    An array of Python objects is copied like ``obj.tolist()`` if the elements are numbers, with rows of one length.
+    """
     cdef Descriptor a
     if objects_of(obj) is not None:
-        return import_objects(obj)
+        try:
+            a = import_array(values_of(obj), None)
+        except (BufferError, OverflowError, TypeError, ValueError):      # such as values other than numbers
+            return None
+        a.flags_ |= COPIED
+        return a if get_dtype(a).kind in "?biufc" else None
     if is_own(obj, _TORCH):
         resolved = without_lazy_bits(obj)
         found = None if resolved is None else (import_array(resolved, None), True)
@@ -330,17 +338,6 @@ cdef object values_of(object obj):
     if objects is None:
         return obj
     return objects.tolist() if objects.size else numpy.zeros(objects.shape)
-
-
-cdef Descriptor import_objects(object obj):
-    """Copy an ndarray of Python objects like ``obj.tolist()``. Return None unless the elements are numbers of one shape."""
-    cdef Descriptor a
-    try:
-        a = import_array(values_of(obj), None)
-    except (BufferError, OverflowError, TypeError, ValueError):
-        return None
-    a.flags_ |= COPIED
-    return a if get_dtype(a).kind in "?biufc" else None
 
 
 cdef object as_dtype(object dtype):
@@ -1311,10 +1308,9 @@ cdef object give_by_function(
 
     `narrows` permits elements of another type that represents their values, for a model.
     """
-    cdef bint unsaid = allow_readonly and not a.flags_ & WRITEABLE
     if copied:
         a = transfer.native(a, copy=True) if emit is None else transfer.copy(a)
-    elif unsaid:
+    elif allow_readonly and not a.flags_ & WRITEABLE:
         a = same_layout(a)
         a.flags_ |= WRITEABLE
     result = call_from_dlpack(take, a, to, copied) if emit is None else call_emit(emit, a, to)
