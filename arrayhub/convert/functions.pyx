@@ -145,8 +145,10 @@ cdef object import_changed(object obj, object copy, object dtype, object device,
     return apply_requests(a, obj, dtype, device, copy, stream, is_built)
 
 
-cdef object import_alone(object obj):
-    """Call `asarray` without keywords."""
+cdef object call_alone(int k, object obj):
+    """Call a function of `_ENTRIES` without keywords."""
+    if k != 0:
+        return give_as(obj, <Library> _ENTRY_LIBRARIES[k], False, None, None, None)
     if is_traced():
         return call_traced("asarray", obj, asarray)
     cdef PyObject* result = attempt_import_alone(import_view, obj, None, "asarray")
@@ -159,28 +161,16 @@ cdef Descriptor import_view(object obj, object stream, str call):
     return a if not a.flags_ & COPIED else refuse_copy(a, obj, call)
 
 
-cdef object give_numpy_alone(object obj):
-    """Call `as_numpy` without keywords."""
-    return give_as(obj, _NUMPY, False, None, None, None)
-
-
-cdef object give_torch_alone(object obj):
-    """Call `as_torch` without keywords."""
-    return give_as(obj, _TORCH, False, None, None, None)
-
-
 cdef extern from *:
     """
-    typedef PyObject *(*arrayhub_alone)(PyObject *);
     typedef PyObject *(*arrayhub_method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
-    static arrayhub_alone arrayhub_without_keywords[8];
+    typedef PyObject *(*arrayhub_numbered)(int, PyObject *);
     static arrayhub_method arrayhub_with_keywords[8];
-    static PyObject *(*arrayhub_refuse_second)(int, PyObject *);
+    static arrayhub_numbered arrayhub_call_alone, arrayhub_refuse_second;
 
     #define ARRAYHUB_ENTRY(k) \
         static PyObject *arrayhub_entry_##k(PyObject *module, PyObject *const *values, Py_ssize_t count, PyObject *names) { \
-            if (count == 1 && names == NULL && arrayhub_without_keywords[k] != NULL) \
-                return arrayhub_without_keywords[k](values[0]); \
+            if (count == 1 && names == NULL && k < 7) return arrayhub_call_alone(k, values[0]); \
             if (count > 1) return arrayhub_refuse_second(k, values[1]); \
             return arrayhub_with_keywords[k](module, values, count, names); \
         }
@@ -191,18 +181,17 @@ cdef extern from *:
         arrayhub_entry_4, arrayhub_entry_5, arrayhub_entry_6, arrayhub_entry_7,
     };
 
-    /* Call `alone` instead of the function if there is one argument. The wrapper that Cython generates takes and releases a
-       reference to the default of each keyword, which is a sixth of the time of `asarray(ndarray)`. */
-    static void arrayhub_set_entry(int k, PyObject *function, arrayhub_alone alone, PyObject *(*refuse)(int, PyObject *)) {
+    /* Call `alone` instead of the function, unless it is the last, if there is one argument. The wrapper that Cython generates
+       takes and releases a reference to the default of each keyword, which is a sixth of the time of `asarray(ndarray)`. */
+    static void arrayhub_set_entry(int k, PyObject *function, arrayhub_numbered alone, arrayhub_numbered refuse) {
         PyMethodDef *method = ((PyCFunctionObject *) function)->m_ml;
+        arrayhub_call_alone = alone;
         arrayhub_refuse_second = refuse;
-        arrayhub_without_keywords[k] = alone;
         arrayhub_with_keywords[k] = (arrayhub_method) (void (*)(void)) method->ml_meth;
         method->ml_meth = (PyCFunction) (void (*)(void)) arrayhub_entries[k];
     }
     """
-    ctypedef object (*Alone "arrayhub_alone")(object)
-    void set_entry "arrayhub_set_entry"(int k, object function, Alone alone, object (*refuse)(int, object))
+    void set_entry "arrayhub_set_entry"(int k, object function, object (*alone)(int, object), object (*refuse)(int, object))
 
 
 cdef object refuse_second(int k, object value):
@@ -537,16 +526,14 @@ cdef object import_for(object obj, Library to, object copy, object dtype, bint *
     `dtype` and `is_built` are those of `import_or_build`, whose copies ``copy=False`` forbids. `to` may be None for another
     `copy`.
     """
-    refusal = None
-    if not is_sparse(obj):
-        try:
-            if copy is False:
-                return import_view(obj, None, to.call)
-            return import_or_build(obj, None, to is _TORCH, dtype, is_built)
-        except (OverflowError, ValueError):      # about the values, which no other path accepts
-            raise
-        except (BufferError, TypeError) as error:
-            refusal = error
+    try:
+        if copy is False:
+            return import_view(obj, None, to.call)
+        return import_or_build(obj, None, to is _TORCH, dtype, is_built)
+    except (OverflowError, ValueError):      # about the values, which no other path accepts
+        raise
+    except (BufferError, TypeError) as error:
+        refusal = error
     structured = hooks.sparse.import_or_none(obj, copy)
     if structured is None and (copy is not False or objects_of(obj) is None):
         structured = hooks.nested.import_or_none(obj, copy)
@@ -975,7 +962,7 @@ cdef object change(object obj, Library to, object dtype, object device):
     if isinstance(obj, Tree):
         return obj._change(dtype, device)
     obj = obj if dtype is None else values_of(obj)
-    imported = import_for(obj, to, None, dtype, &is_built)
+    imported = hooks.sparse.import_or_none(obj, None) if is_sparse(obj) else import_for(obj, to, None, dtype, &is_built)
     if isinstance(imported, Tree):
         return hooks.nested.change_imported(imported, obj, dtype, device)
     if not isinstance(imported, Descriptor):
@@ -1186,13 +1173,12 @@ def as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     return give_as(obj, _NUMBA, copy, dtype, device, missing)
 
 
-cdef tuple _ENTRIES = (asarray, as_numpy, as_torch, from_dlpack, as_jax, as_cupy, as_dpnp, as_numba)
-cdef Alone[8] _alone
-_alone[0], _alone[1], _alone[2] = import_alone, give_numpy_alone, give_torch_alone
+# The last function, which is not for a library, is not called by `call_alone`.
+cdef tuple _ENTRIES = (asarray, as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba, from_dlpack)
+cdef tuple _ENTRY_LIBRARIES = (None, _NUMPY, _TORCH, _JAX, _CUPY, _DPNP, _NUMBA)
 for _k, _function in enumerate(_ENTRIES):
-    set_entry(_k, _function, _alone[_k], refuse_second)
-    if _alone[_k] != NULL:
-        refer_from_everywhere(_function)
+    set_entry(_k, _function, call_alone, refuse_second)
+    refer_from_everywhere(_function)
 
 
 # The libraries with a compiled exporter.
