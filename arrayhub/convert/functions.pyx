@@ -520,19 +520,19 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
     return None
 
 
-cdef object import_for(object obj, Library to, object copy, object dtype, bint *is_built):
+cdef object import_for(object obj, Library to, object copy, object dtype, bint changes, bint *is_built):
     """Import `obj` for a library as a USMArray or, if it is not dense, as a SparseArray or a NestedArray.
 
     `dtype` and `is_built` are those of `import_or_build`, whose copies ``copy=False`` forbids. `to` may be None for another
-    `copy`.
+    `copy`. Values that `asarray` refuses, such as text that ends in NUL, are an error unless `changes` is true.
     """
     try:
         if copy is False:
             return import_view(obj, None, to.call)
         return import_or_build(obj, None, to is _TORCH, dtype, is_built)
-    except (OverflowError, ValueError):      # about the values, which no other path accepts
-        raise
     except (BufferError, TypeError) as error:
+        if not changes and isinstance(error, (OverflowError, ValueError)):
+            raise
         refusal = error
     structured = hooks.sparse.import_or_none(obj, copy)
     if structured is None and (copy is not False or objects_of(obj) is None):
@@ -716,7 +716,7 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
     cdef bint copied = copy is True, is_fresh = False
     if importer == 0 and to is _JAX and is_of_jax(obj):      # a tracer, whose type does not have an importer
         return copy_own(obj, to) if copied else obj
-    imported = obj if importer == OWN_ARRAY else import_for(obj, to, copy, None, &is_fresh)
+    imported = obj if importer == OWN_ARRAY else import_for(obj, to, copy, None, False, &is_fresh)
     if not isinstance(imported, Descriptor):
         return give(imported, to, copy, allow_readonly)
     cdef Descriptor a = <Descriptor> imported
@@ -961,13 +961,16 @@ cdef object change(object obj, Library to, object dtype, object device):
         return cast_array(obj, requested_dtype(dtype))
     if isinstance(obj, Tree):
         return obj._change(dtype, device)
+    if is_sparse(obj):
+        sparse = hooks.sparse.import_or_none(obj, None)
+        changed = sparse._change(dtype, device)
+        return obj if changed is sparse else changed
     obj = obj if dtype is None else values_of(obj)
-    imported = hooks.sparse.import_or_none(obj, None) if is_sparse(obj) else import_for(obj, to, None, dtype, &is_built)
+    imported = import_for(obj, to, None, dtype, True, &is_built)
     if isinstance(imported, Tree):
         return hooks.nested.change_imported(imported, obj, dtype, device)
     if not isinstance(imported, Descriptor):
-        changed = imported._change(dtype, device)
-        return obj if changed is imported else changed
+        return imported._change(dtype, device)
     cdef Descriptor a = <Descriptor> imported
     result = apply_requests(a, obj, dtype, device, None, None, is_built)
     return obj if result is a and not is_built and not import_copied(a, obj) else result
