@@ -57,9 +57,14 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
             f"USMArray: shape {layout_.shape}, strides and offset need {end} bytes, but the memory has {nbytes} bytes;"
             " accepted: a layout inside the memory"
         )
-    layout_.data_ = layout_.block_.address_ + start
-    seal(layout_)
-    return move(layout_, a)
+    reserve(a, layout_.nd_)
+    copy_fields(layout_, a)
+    a.block_ = layout_.block_
+    a.data_ = a.block_.address_ + start
+    memcpy(a.shape_, layout_.shape_, a.nd_ * sizeof(Py_ssize_t))
+    memcpy(a.byte_strides_, layout_.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
+    seal(a)
+    return 0
 
 
 cdef Descriptor new_layout(object shape, object dtype, object strides, object order):
@@ -135,18 +140,6 @@ cdef Py_ssize_t find_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_ssiz
         raise ValueError(f"USMArray: offset is {offset} elements; accepted: {least} to {most}")
     end[0] = offset * a.itemsize_ + high
     return offset * a.itemsize_
-
-
-cdef int move(Descriptor source, Descriptor target) except -1:
-    """Move the fields of `source` to a new array. No other object may refer to `source`."""
-    reserve(target, source.nd_)
-    copy_fields(source, target)
-    target.block_ = source.block_
-    target.protocol_ = CONSTRUCTED
-    memcpy(target.shape_, source.shape_, source.nd_ * sizeof(Py_ssize_t))
-    memcpy(target.byte_strides_, source.byte_strides_, source.nd_ * sizeof(Py_ssize_t))
-    seal(target)
-    return 0
 
 
 cdef dict read_options(object buffer_ctor_kwargs):

@@ -426,9 +426,9 @@ cdef object convert(object obj, const char* library):
 cdef object like(object obj, object model, int may_copy):
     check_given(<PyObject*> obj, "PyUSMArray_Like")
     check_given(<PyObject*> model, "PyUSMArray_Like")
-    from arrayhub.convert.target import convert_like
+    from arrayhub.convert.target import convert_to, target_of
 
-    return convert_like(obj, model, "PyUSMArray_Like", None if may_copy else False)
+    return convert_to(target_of(model, "PyUSMArray_Like"), obj, "PyUSMArray_Like", None if may_copy else False)
 
 
 cdef PyUSMArrayAPI* _table = <PyUSMArrayAPI*> c_api()

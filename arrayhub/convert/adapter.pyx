@@ -431,9 +431,8 @@ cdef class Call:
                 or (labels and names is not None)
                 or (found.library in NESTING and not hooks.nested.has_numbers(hooks.nested.import_nested(result)))
             )
-            if not same and not named:
-                target = Target(target._inner(), None, target.device)
-                return target.convert(result, target.library, copy, None, False, None, moves, _MOVE_TO_HOST)
+            if not same and not named:      # the library of the data
+                target, names = Target(target._inner(), None, target.device), None
         made = target.convert(result, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
         if target.library == "pandas" and label_kind(type(made)) != "index":
             if not found.dense:

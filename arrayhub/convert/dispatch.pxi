@@ -495,31 +495,28 @@ cdef Descriptor parse_wrapper(object obj, object stream):
         inner = read_inner(obj, row, wrappers)
         if inner is None and (row.root, None) in wrappers.TYPES:
             return None
-        a = import_inner(obj, row, inner)
+        a = import_inner(obj, row, inner, wrappers)
         second = read_inner(obj, row, wrappers)
-        again = a if second is inner and not is_value(inner) else import_inner(obj, row, second)      # values are copied
+        is_same = second is inner and not is_value(inner)      # values are copied
+        again = a if is_same else import_inner(obj, row, second, wrappers)
         if a.data_ != again.data_ and size_of(a):
             wrappers.raise_fault(row, obj, f"returned {name_of_type(type(inner))} with a copy")
         if a is not again and a.shape != again.shape:
             wrappers.raise_fault(row, obj, f"returned shapes {a.shape} and {again.shape} in two calls for this object")
-        check_declared(row, obj, a)
+        check_declared(row, obj, a, wrappers)
         return a
     finally:
         Py_LeaveRecursiveCall()
 
 
-cdef int check_declared(object row, object obj, Descriptor a) except -1:
+cdef int check_declared(object row, object obj, Descriptor a, object wrappers) except -1:
     """Compare the array of a wrapper with the wrapper's shape and element type."""
     shape = getattr(obj, "shape", a.shape)
     # In a type of a plug-in, a `shape` that is not a tuple may have another meaning.
     if (row.parse is None or isinstance(shape, tuple)) and tuple(shape) != a.shape:
-        from arrayhub.libraries import wrappers
-
         wrappers.raise_fault(row, obj, f"returned shape {a.shape} for an object of shape {show(shape)}")
     dtype = row.dtype(obj)
     if dtype is not None and dtype != get_dtype(a):
-        from arrayhub.libraries import wrappers
-
         wrappers.raise_fault(row, obj, f"returned elements of {get_dtype(a)} for an object of dtype {dtype}")
     return 0
 
@@ -539,7 +536,7 @@ cdef object read_inner(object obj, object row, object wrappers):
     return inner
 
 
-cdef Descriptor import_inner(object obj, object row, object inner):
+cdef Descriptor import_inner(object obj, object row, object inner, object wrappers):
     """Import `inner`, which was read from the wrapper `obj`. Errors name the path or the plug-in's function."""
     try:
         return import_array(inner, None)      # without the stream, because the caller calls on_stream
@@ -547,8 +544,6 @@ cdef Descriptor import_inner(object obj, object row, object inner):
         raise
     except Exception as error:
         if row.parse is not None:
-            from arrayhub.libraries import wrappers
-
             wrappers.raise_fault(row, obj, f"returned {name_of_type(type(inner))}:", error)
         if not isinstance(error, (BufferError, TypeError)):
             raise

@@ -1,6 +1,6 @@
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 # Imported only by type checkers, which treat a library that is not installed as Any.
 import cupy
@@ -40,56 +40,28 @@ def from_dlpack(
     obj: Any, /, *, device: _DeviceLike | None = None, copy: Copy = None, stream: Any = None
 ) -> USMArray: ...
 
+# The keywords of all exports, without `missing`, whose value determines the type of the result.
+class _Request(TypedDict, total=False):
+    copy: Copy
+    dtype: _DTypeLike | None
+    device: _DeviceLike | None
+
 # The signature of an export. The second type is that of the result for missing="mask".
 class _Export(Protocol[_Array_co, _Masked_co]):
     @overload
-    def __call__(
-        self,
-        obj: Any,
-        /,
-        *,
-        copy: Copy = False,
-        dtype: _DTypeLike | None = None,
-        device: _DeviceLike | None = None,
-        missing: Literal["mask"],
-    ) -> _Masked_co: ...
+    def __call__(self, obj: Any, /, *, missing: Literal["mask"], **request: Unpack[_Request]) -> _Masked_co: ...
     @overload
-    def __call__(
-        self,
-        obj: Any,
-        /,
-        *,
-        copy: Copy = False,
-        dtype: _DTypeLike | None = None,
-        device: _DeviceLike | None = None,
-        missing: Any = None,
-    ) -> _Array_co: ...
+    def __call__(self, obj: Any, /, *, missing: Any = None, **request: Unpack[_Request]) -> _Array_co: ...
 
 # For libraries without read-only arrays.
 class _ExportReadonly(Protocol[_Array_co]):
     @overload
     def __call__(
-        self,
-        obj: Any,
-        /,
-        *,
-        copy: Copy = False,
-        dtype: _DTypeLike | None = None,
-        device: _DeviceLike | None = None,
-        missing: Literal["mask"],
-        allow_readonly: bool = False,
+        self, obj: Any, /, *, missing: Literal["mask"], allow_readonly: bool = False, **request: Unpack[_Request]
     ) -> tuple[_Array_co, _Array_co]: ...
     @overload
     def __call__(
-        self,
-        obj: Any,
-        /,
-        *,
-        copy: Copy = False,
-        dtype: _DTypeLike | None = None,
-        device: _DeviceLike | None = None,
-        missing: Any = None,
-        allow_readonly: bool = False,
+        self, obj: Any, /, *, missing: Any = None, allow_readonly: bool = False, **request: Unpack[_Request]
     ) -> _Array_co: ...
 
 as_numpy: _Export[npt.NDArray[Any], np.ma.MaskedArray[Any, Any]]

@@ -1,3 +1,4 @@
+# cython: binding=False, embedsignature=True, embedsignature.format=clinic
 """Public functions for import, export and copies: `asarray`, the ``as_*`` functions, `convert`, `to_host`, `to_device`.
 
 The included file, dispatch, selects the importer or protocol for an object.
@@ -5,7 +6,6 @@ The included file, dispatch, selects the importer or protocol for an object.
 
 from time import perf_counter
 
-cimport cython
 from cpython.list cimport PyList_GET_SIZE
 
 from arrayhub._core.tree cimport Tree
@@ -52,9 +52,6 @@ cdef class SparseParts:
 # --------------------------------------------------------------------------------------------------- public functions
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream=None, via=None):
     """Import an array of any library as a USMArray, without a copy.
 
@@ -132,59 +129,48 @@ cdef object import_changed(object obj, object copy, object dtype, object device,
         obj = without_missing(obj, missing, dtype)
     if dtype is not None and via is None:
         obj = values_of(obj)
+    cdef bint is_view = dtype is None and device is None and copy is False
+    if is_view and via is None:
+        return import_view(obj, stream, "asarray")
     # With `device`, or with copy=True but without `dtype`, `stream` is passed to the copy instead of the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
-    cdef Descriptor a
     cdef bint is_built = False
-    if dtype is not None and via is None:
-        a = import_for_dtype(obj, dtype, order, False, &is_built)
-    elif via is not None:
-        a = import_via_allowed(obj, order, via, copy)
-    elif copy is False and device is None:
-        a = import_array(obj, order)
+    cdef Descriptor a = None
+    if via is None:
+        a = import_or_build(obj, order, False, dtype, &is_built)
     else:
-        a = import_or_build(obj, order, False, None, &is_built)
-    if dtype is None and device is None and copy is False:
-        return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
+        a = import_via_allowed(obj, order, via, copy)
+    if is_view:
+        return refuse_copy(a, obj, "asarray")
     return apply_requests(a, obj, dtype, device, copy, stream, is_built)
 
 
-cdef object import_alone(object obj):
-    """Call `asarray` without keywords."""
+cdef object call_alone(int k, object obj):
+    """Call a function of `_ENTRIES` without keywords."""
+    if k != 0:
+        return give_as(obj, <Library> _ENTRY_LIBRARIES[k], False, None, None, None)
     if is_traced():
         return call_traced("asarray", obj, asarray)
-    cdef PyObject* result = attempt_import_alone(import_shared, obj)
+    cdef PyObject* result = attempt_import_alone(import_view, obj, None, "asarray")
     return take(result) if result != NULL else raise_refusal(obj, "arrayhub")
 
 
-cdef object import_shared(object obj):
+cdef Descriptor import_view(object obj, object stream, str call):
     """Import an object without a copy. The field `call` of a refusal may be incomplete."""
-    cdef Descriptor a = import_array(obj, None)
-    return a if not a.flags_ & COPIED else refuse_copy(a, obj, "asarray")
-
-
-cdef object give_numpy_alone(object obj):
-    """Call `as_numpy` without keywords."""
-    return give_as(obj, _NUMPY, False, None, None, None)
-
-
-cdef object give_torch_alone(object obj):
-    """Call `as_torch` without keywords."""
-    return give_as(obj, _TORCH, False, None, None, None)
+    cdef Descriptor a = import_array(obj, stream)
+    return a if not a.flags_ & COPIED else refuse_copy(a, obj, call)
 
 
 cdef extern from *:
     """
-    typedef PyObject *(*arrayhub_alone)(PyObject *);
     typedef PyObject *(*arrayhub_method)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
-    static arrayhub_alone arrayhub_without_keywords[8];
+    typedef PyObject *(*arrayhub_numbered)(int, PyObject *);
     static arrayhub_method arrayhub_with_keywords[8];
-    static PyObject *(*arrayhub_refuse_second)(int, PyObject *);
+    static arrayhub_numbered arrayhub_call_alone, arrayhub_refuse_second;
 
     #define ARRAYHUB_ENTRY(k) \
         static PyObject *arrayhub_entry_##k(PyObject *module, PyObject *const *values, Py_ssize_t count, PyObject *names) { \
-            if (count == 1 && names == NULL && arrayhub_without_keywords[k] != NULL) \
-                return arrayhub_without_keywords[k](values[0]); \
+            if (count == 1 && names == NULL && k < 7) return arrayhub_call_alone(k, values[0]); \
             if (count > 1) return arrayhub_refuse_second(k, values[1]); \
             return arrayhub_with_keywords[k](module, values, count, names); \
         }
@@ -195,18 +181,17 @@ cdef extern from *:
         arrayhub_entry_4, arrayhub_entry_5, arrayhub_entry_6, arrayhub_entry_7,
     };
 
-    /* Call `alone` instead of the function if there is one argument. The wrapper that Cython generates takes and releases a
-       reference to the default of each keyword, which is a sixth of the time of `asarray(ndarray)`. */
-    static void arrayhub_set_entry(int k, PyObject *function, arrayhub_alone alone, PyObject *(*refuse)(int, PyObject *)) {
+    /* Call `alone` instead of the function, unless it is the last, if there is one argument. The wrapper that Cython generates
+       takes and releases a reference to the default of each keyword, which is a sixth of the time of `asarray(ndarray)`. */
+    static void arrayhub_set_entry(int k, PyObject *function, arrayhub_numbered alone, arrayhub_numbered refuse) {
         PyMethodDef *method = ((PyCFunctionObject *) function)->m_ml;
+        arrayhub_call_alone = alone;
         arrayhub_refuse_second = refuse;
-        arrayhub_without_keywords[k] = alone;
         arrayhub_with_keywords[k] = (arrayhub_method) (void (*)(void)) method->ml_meth;
         method->ml_meth = (PyCFunction) (void (*)(void)) arrayhub_entries[k];
     }
     """
-    ctypedef object (*Alone "arrayhub_alone")(object)
-    void set_entry "arrayhub_set_entry"(int k, object function, Alone alone, object (*refuse)(int, object))
+    void set_entry "arrayhub_set_entry"(int k, object function, object (*alone)(int, object), object (*refuse)(int, object))
 
 
 cdef object refuse_second(int k, object value):
@@ -245,8 +230,11 @@ cdef Descriptor import_or_build(
     """Import `obj`, or copy it to a dense array if its data is not dense, such as booleans in bits.
 
     If `keeps_lists` is true, lists of variable length are not copied to a dense array, even if their lengths are equal.
-    The columns of a table are built as elements of `dtype`. `is_built` tells whether the elements were copied here.
+    If necessary, values and the columns of a table are built as elements of `dtype`, to which the caller converts the
+    elements. `is_built` tells whether the elements were copied here, from other data than values.
     """
+    if dtype is not None and is_value(obj):
+        return import_values(obj, requested_dtype(dtype), stream)
     try:
         return import_array(obj, stream)
     except (OverflowError, ValueError):      # about the values, which no other path accepts
@@ -286,10 +274,18 @@ cdef object without_lazy_bits(object obj):
 
 
 cdef Descriptor build_dense(object obj, bint keeps_lists, object dtype):
-    """Copy an object that `import_array` rejects to a dense array, or return None."""
+    """Copy an object that `import_array` rejects to a dense array, or return None.
+
+    An array of Python objects is copied like ``obj.tolist()`` if the elements are numbers, with rows of one length.
+    """
     cdef Descriptor a
     if objects_of(obj) is not None:
-        return import_objects(obj)
+        try:
+            a = import_array(values_of(obj), None)
+        except (BufferError, OverflowError, TypeError, ValueError):      # such as values other than numbers
+            return None
+        a.flags_ |= COPIED
+        return a if get_dtype(a).kind in "?biufc" else None
     if is_own(obj, _TORCH):
         resolved = without_lazy_bits(obj)
         found = None if resolved is None else (import_array(resolved, None), True)
@@ -331,24 +327,6 @@ cdef object values_of(object obj):
     if objects is None:
         return obj
     return objects.tolist() if objects.size else numpy.zeros(objects.shape)
-
-
-cdef Descriptor import_objects(object obj):
-    """Copy an ndarray of Python objects like ``obj.tolist()``. Return None unless the elements are numbers of one shape."""
-    cdef Descriptor a
-    try:
-        a = import_array(values_of(obj), None)
-    except (BufferError, OverflowError, TypeError, ValueError):
-        return None
-    a.flags_ |= COPIED
-    return a if get_dtype(a).kind in "?biufc" else None
-
-
-cdef Descriptor import_for_dtype(object obj, object dtype, object order, bint keeps_lists, bint *is_built=NULL):
-    """Import `obj`, whose elements will be converted to `dtype`. Values are built as elements of this type, if necessary."""
-    if is_value(obj):
-        return import_values(obj, requested_dtype(dtype), order)
-    return import_or_build(obj, order, keeps_lists, dtype, is_built)
 
 
 cdef object as_dtype(object dtype):
@@ -479,9 +457,6 @@ cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
     return a
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     """Import an array through DLPack, like ``from_dlpack`` of the array API standard.
 
@@ -520,11 +495,9 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
 
 cpdef Descriptor import_allowed(object obj, object copy, str call):
     """Import `obj` as the argument `copy` permits."""
-    cdef Descriptor a
     if copy is not False and (copy is None or check_copy(copy, call) is not False):
         return import_or_build(obj, None, False)
-    a = import_array(obj, None)
-    return a if not a.flags_ & COPIED else refuse_copy(a, obj, call)
+    return import_view(obj, None, call)
 
 
 cdef Descriptor dense_or_none(object obj, object copy, str call):
@@ -547,12 +520,26 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
     return None
 
 
-cdef object import_structured(object obj, object copy):
-    """Import an object that `asarray` rejects as a SparseArray or a NestedArray. Return None if this is not possible."""
-    sparse = hooks.sparse.import_or_none(obj, copy)
-    if sparse is not None:
-        return sparse
-    return None if copy is False and objects_of(obj) is not None else hooks.nested.import_or_none(obj, copy)
+cdef object import_for(object obj, Library to, object copy, object dtype, bint changes, bint *is_built):
+    """Import `obj` for a library as a USMArray or, if it is not dense, as a SparseArray or a NestedArray.
+
+    `dtype` and `is_built` are those of `import_or_build`, whose copies ``copy=False`` forbids. `to` may be None for another
+    `copy`. Values that `asarray` refuses, such as text that ends in NUL, are an error unless `changes` is true.
+    """
+    try:
+        if copy is False:
+            return import_view(obj, None, to.call)
+        return import_or_build(obj, None, to is _TORCH, dtype, is_built)
+    except (BufferError, TypeError) as error:
+        if not changes and isinstance(error, (OverflowError, ValueError)):
+            raise
+        refusal = error
+    structured = hooks.sparse.import_or_none(obj, copy)
+    if structured is None and (copy is not False or objects_of(obj) is None):
+        structured = hooks.nested.import_or_none(obj, copy)
+    if structured is None:
+        raise refusal
+    return structured
 
 
 def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
@@ -717,8 +704,6 @@ def is_array_of(obj, str name, /):
 
 cdef object give(object obj, Library to, object copy, bint allow_readonly):
     """Return `obj` as an array of a library: a view, or if `copy` requests it, a copy in memory that the library supports."""
-    if copy is not False and copy is not None:
-        copy = check_copy(copy, to.call)
     cdef int importer = importer_of(record_of(obj))
     if to.first_own <= importer <= to.last_own:
         return copy_own(obj, to) if copy is True else obj
@@ -728,26 +713,13 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
         if copy is None:
             return give_view_or_copy(obj, obj, to, allow_readonly)
         return obj._export(to.name, copy, allow_readonly)
-    cdef Descriptor a = None
     cdef bint copied = copy is True, is_fresh = False
-    try:
-        if importer == OWN_ARRAY:
-            a = <Descriptor> obj
-        elif copy is False:
-            a = import_allowed(obj, False, to.call)
-        else:
-            a = import_or_build(obj, None, to is _TORCH, None, &is_fresh)
-    except (OverflowError, ValueError):      # about the values
-        raise
-    except (BufferError, TypeError) as error:
-        refusal = error
-    if a is None:
-        if to is _JAX and is_of_jax(obj):
-            return copy_own(obj, to) if copied else obj      # a tracer, whose type does not have an importer
-        structured = import_structured(obj, copy)
-        if structured is None:
-            raise refusal
-        return give(structured, to, copy, allow_readonly)
+    if importer == 0 and to is _JAX and is_of_jax(obj):      # a tracer, whose type does not have an importer
+        return copy_own(obj, to) if copied else obj
+    imported = obj if importer == OWN_ARRAY else import_for(obj, to, copy, None, False, &is_fresh)
+    if not isinstance(imported, Descriptor):
+        return give(imported, to, copy, allow_readonly)
+    cdef Descriptor a = <Descriptor> imported
     if is_narrowed(obj, to):
         a = narrow_for_jax(a, to.call)
         copied = copy is not None      # jax shares aligned memory only
@@ -759,18 +731,16 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
             return source
     to.load()
     copied = copied or is_built(obj, to)
-    if to is not _NUMPY and not copied and is_value(obj):
-        a = transfer.native_anywhere(a)      # a list of arrays may be built in another byte order
-    if copied:
-        if to.require != NULL:
-            to.require()       # first, because the copy may succeed without the library
-        a = a if to is _NUMPY else transfer.native_anywhere(a)      # the other libraries do not support non-native byte order
-        # An array of elements that were copied here, such as the matrix of a table, is not copied again.
-        if not (is_fresh and a.flags_ & COPIED and a.flags_ & WRITEABLE and to.reads_host and host_readable(a)):
-            made = to.copier(a) if to.copier != NULL else None
-            if made is not None:
-                return made
-            a = transfer.copy_for(a, to.device_type, to.reads_host)
+    if copied and to.require != NULL:
+        to.require()       # first, because the copy may succeed without the library
+    if to is not _NUMPY and (copied or is_value(obj)):      # a list of arrays may be built in another byte order
+        a = transfer.native_anywhere(a)      # the other libraries do not support non-native byte order
+    # An array of elements that were copied here, such as the matrix of a table, is not copied again.
+    if copied and not (is_fresh and a.flags_ & COPIED and a.flags_ & WRITEABLE and to.reads_host and host_readable(a)):
+        made = to.copier(a) if to.copier != NULL else None
+        if made is not None:
+            return made
+        a = transfer.copy_for(a, to.device_type, to.reads_host)
     return to.exporter(a, copied, allow_readonly)
 
 
@@ -858,7 +828,8 @@ cdef extern from *:
     /* Call a function without Cython's `try`. After an error, the result is NULL and an exception is set. */
     #define arrayhub_attempt_call(function, ...) ((PyObject *)function(__VA_ARGS__))
     """
-    PyObject* attempt_import_alone "arrayhub_attempt_call"(object (*view)(object), object obj) noexcept
+    PyObject* attempt_import_alone "arrayhub_attempt_call"(
+        Descriptor (*view)(object, object, str), object obj, object stream, str call) noexcept
     PyObject* attempt_import "arrayhub_attempt_call"(
         object (*give)(object, object, object, object, object, object, object), object obj, object copy, object dtype,
         object device, object missing, object stream, object via
@@ -940,10 +911,11 @@ cdef bint has_other_memory(object result, list arrays, object obj) except -1:
 
 cdef object give_changed(object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly):
     """Call `give` for an array with other elements or on another device. These changes may copy whatever `copy` says."""
+    if copy is not False and copy is not None:
+        copy = check_copy(copy, to.call)
     if dtype is None and device is None and missing is None:
         return give(obj, to, copy, allow_readonly)
     cdef bint narrow = dtype is None and is_narrowed(obj, to), is_fresh
-    copy = check_copy(copy, to.call)
     mask = None
     if missing is not None:
         hooks.nested.check_nan(missing, dtype)
@@ -976,7 +948,6 @@ cdef bint is_complete(object obj, object missing) except -1:
 
 cdef object change(object obj, Library to, object dtype, object device):
     """Return `obj` with elements of `dtype` on `device`, or `obj` itself if nothing changes. `to` is the target or None."""
-    cdef Descriptor a = None
     cdef bint is_built = False
     if dtype is None and device is None:
         return obj
@@ -994,28 +965,17 @@ cdef object change(object obj, Library to, object dtype, object device):
         sparse = hooks.sparse.import_or_none(obj, None)
         changed = sparse._change(dtype, device)
         return obj if changed is sparse else changed
-    try:
-        if dtype is None:
-            a = import_or_build(obj, None, to is _TORCH, None, &is_built)
-        else:
-            obj = values_of(obj)
-            a = import_for_dtype(obj, dtype, None, to is _TORCH, &is_built)
-    except (BufferError, TypeError) as error:
-        refusal = error
-    if a is None:
-        structured = import_structured(obj, None)
-        if structured is None:
-            raise refusal
-        if isinstance(structured, Tree):
-            return hooks.nested.change_imported(structured, obj, dtype, device)
-        return structured._change(dtype, device)
+    obj = obj if dtype is None else values_of(obj)
+    imported = import_for(obj, to, None, dtype, True, &is_built)
+    if isinstance(imported, Tree):
+        return hooks.nested.change_imported(imported, obj, dtype, device)
+    if not isinstance(imported, Descriptor):
+        return imported._change(dtype, device)
+    cdef Descriptor a = <Descriptor> imported
     result = apply_requests(a, obj, dtype, device, None, None, is_built)
     return obj if result is a and not is_built and not import_copied(a, obj) else result
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return a ``numpy.ndarray`` that shares the memory of `obj`.
 
@@ -1070,9 +1030,6 @@ def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     return give_as(obj, _NUMPY, copy, dtype, device, missing)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
     """Return a ``torch.Tensor`` that shares the memory of `obj`.
 
@@ -1107,9 +1064,6 @@ def as_torch(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow
     return give_as(obj, _TORCH, copy, dtype, device, missing, allow_readonly)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return a ``jax.Array`` that shares the memory of `obj`.
 
@@ -1139,9 +1093,6 @@ def as_jax(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     return give_as(obj, _JAX, copy, dtype, device, missing)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
     """Return a ``cupy.ndarray`` that shares the memory of `obj`, which CUDA kernels must be able to access.
 
@@ -1169,9 +1120,6 @@ def as_cupy(obj, /, *, copy=False, dtype=None, device=None, missing=None, allow_
     return give_as(obj, _CUPY, copy, dtype, device, missing, allow_readonly)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return a ``dpnp.ndarray`` that shares the memory of `obj`, which must be SYCL USM.
 
@@ -1197,9 +1145,6 @@ def as_dpnp(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     return give_as(obj, _DPNP, copy, dtype, device, missing)
 
 
-@cython.binding(False)
-@cython.embedsignature(True)
-@cython.embedsignature.format("clinic")
 def as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     """Return an array that numba's functions accept and that shares the memory of `obj`.
 
@@ -1231,13 +1176,12 @@ def as_numba(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     return give_as(obj, _NUMBA, copy, dtype, device, missing)
 
 
-cdef tuple _ENTRIES = (asarray, as_numpy, as_torch, from_dlpack, as_jax, as_cupy, as_dpnp, as_numba)
-cdef Alone[8] _alone
-_alone[0], _alone[1], _alone[2] = import_alone, give_numpy_alone, give_torch_alone
+# The last function, which is not for a library, is not called by `call_alone`.
+cdef tuple _ENTRIES = (asarray, as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba, from_dlpack)
+cdef tuple _ENTRY_LIBRARIES = (None, _NUMPY, _TORCH, _JAX, _CUPY, _DPNP, _NUMBA)
 for _k, _function in enumerate(_ENTRIES):
-    set_entry(_k, _function, _alone[_k], refuse_second)
-    if _alone[_k] != NULL:
-        refer_from_everywhere(_function)
+    set_entry(_k, _function, call_alone, refuse_second)
+    refer_from_everywhere(_function)
 
 
 # The libraries with a compiled exporter.
@@ -1353,10 +1297,9 @@ cdef object give_by_function(
 
     `narrows` permits elements of another type that represents their values, for a model.
     """
-    cdef bint unsaid = allow_readonly and not a.flags_ & WRITEABLE
     if copied:
         a = transfer.native(a, copy=True) if emit is None else transfer.copy(a)
-    elif unsaid:
+    elif allow_readonly and not a.flags_ & WRITEABLE:
         a = same_layout(a)
         a.flags_ |= WRITEABLE
     result = call_from_dlpack(take, a, to, copied) if emit is None else call_emit(emit, a, to)

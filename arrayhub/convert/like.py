@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar, overload
 import numpy.typing as npt
 
 from arrayhub._core.copying import Copy
-from arrayhub.convert.target import convert_like
+from arrayhub.convert.target import convert_to, target_of
 
 _T = TypeVar("_T")
 
@@ -96,4 +96,4 @@ def like(
     b    1.0
     dtype: float64
     """
-    return convert_like(obj, model, "like", copy, dtype, labels, missing)
+    return convert_to(target_of(model, "like"), obj, "like", copy, dtype, labels, missing)

@@ -304,14 +304,14 @@ def device_of(obj):
 
     Pinned CUDA memory belongs to the device ``cpu``, and managed CUDA memory to its GPU.
     """
-    cdef ArrayType found = type_row(type(obj))
-    if found is not None and (found.host or is_on_cpu(obj, found)):
+    return find_device(obj, type_row(type(obj)), None)
+
+
+cdef object find_device(obj, ArrayType found, Descriptor array):
+    """Return the device of an array of type `found`. `array` is the imported `obj`, or None."""
+    if found is not None and (found.host or array is None and is_on_cpu(obj, found)):
         return CPU
-    return _device_of(obj, array_of(obj))
-
-
-cdef object _device_of(obj, Descriptor array):
-    """Return the device of an array. `array` is the imported `obj`, or None if `asarray` rejects `obj`."""
+    array = array_of(obj) if array is None else array
     if array is not None:
         device = make_device(device_of_array(array))
     elif sparse_library(obj) is not None:
@@ -457,13 +457,11 @@ def _owner(cls, library, wrapped):
 # -------------------------------------------------------------------------------------------------------------- models
 
 
-def convert_like(obj, model, str call not None, copy=None, dtype=None, bint labels=False, missing=None):
-    """Implement `like`. `call` is the name of the function at the start of error messages."""
-    return convert_to(target_of(model, call), obj, call, copy, dtype, labels, missing)
+def convert_to(Target target not None, obj, str call not None, copy, dtype=None, bint labels=False, missing=None):
+    """Call `Target.convert`, which may move `obj` unless `copy` is False. A refusal has the call that works for `obj`.
 
-
-def convert_to(Target target not None, obj, str call not None, copy, dtype, bint labels=False, missing=None):
-    """Call `Target.convert`, which may move `obj` unless `copy` is False. A refusal has the call that works for `obj`."""
+    `call` is the name of the function at the start of error messages.
+    """
     copy = copy if copy is None else check_copy(copy, call)
     try:
         return target.convert(obj, call, copy, dtype, labels, missing, copy is not False)
@@ -510,10 +508,7 @@ cdef Target target_like(model, ArrayType found, Descriptor array=None):
         model = wrappers.inside(model)
         found = array_type(model) or _UNKNOWN
         array = None
-    cdef bint on_host = found.host or array is None and is_on_cpu(model, found)
-    if array is None and not on_host:
-        array = array_of(model)
-    device = CPU if on_host else _device_of(model, array)
+    device = find_device(model, found, array)
     unknown = found.owner is None and device != CPU and library_of_type(type(model)) is None
     cdef Target target = Target.__new__(Target)      # faster than a call of the type
     target.set_fields(OWN if unknown else found.library, None, device, model, found)
