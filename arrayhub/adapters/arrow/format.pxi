@@ -115,6 +115,10 @@ ctypedef fused Stream:
     ArrowArrayStream
     ArrowDeviceArrayStream
 
+ctypedef fused Node:
+    ArrowSchema
+    ArrowArray
+
 ctypedef fused Releasable:
     ArrowSchema
     ArrowArray
@@ -141,19 +145,24 @@ cdef void _drop_capsule(object capsule) noexcept:
     cdef const char* name = PyCapsule_GetName(capsule)
     cdef void* held = PyCapsule_GetPointer(capsule, name)
     if name == SCHEMA_NAME:
-        release_struct(<ArrowSchema*> held)
+        drop_struct(<ArrowSchema*> held)
     elif name == STREAM_NAME:
-        release_struct(<ArrowArrayStream*> held)
+        drop_struct(<ArrowArrayStream*> held)
     elif name == DEVICE_STREAM_NAME:
-        release_struct(<ArrowDeviceArrayStream*> held)
+        drop_struct(<ArrowDeviceArrayStream*> held)
     else:      # a device array starts with its array
-        release_struct(<ArrowArray*> held)
+        drop_struct(<ArrowArray*> held)
     PyMem_RawFree(held)
 
 
-cdef inline void release_struct(Releasable* held) noexcept:
+cdef inline void drop_struct(Releasable* held) noexcept:
+    """Release a struct, unless it was released or moved. A pending exception stays pending, although foreign code may run."""
+    cdef Aside aside
     if held.release != NULL:
+        aside = put_aside()
         held.release(held)
+        held.release = NULL
+        put_back(aside)
 
 
 # ------------------------------------------------------------------------------------------------------------------- formats
@@ -363,37 +372,18 @@ cdef class Import:
     cdef DLDevice device
     cdef intptr_t stream           # CUDA: a stream that waits for the producer's work; 0: no work is pending
 
+    def __cinit__(self):
+        self.device = DLDevice(kDLCPU, 0)
+
     def __init__(self):
         raise TypeError("cannot create 'Import' instances directly; use arrayhub.asarray or arrayhub.asnested")
 
     def __dealloc__(self):
-        cdef Aside aside = put_aside()
-        if self.array.release != NULL:
-            self.array.release(&self.array)
-            self.array.release = NULL
-        drop_schema(&self.schema)
-        put_back(aside)
+        drop_struct(&self.array)
+        drop_struct(&self.schema)
 
     def __repr__(self):
         return f"<memory of an Arrow array, released by {<size_t> <void*> self.array.release:#x}>"
-
-
-cdef inline void drop_schema(ArrowSchema* schema) noexcept:
-    cdef Aside aside
-    if schema.release != NULL:
-        aside = put_aside()
-        schema.release(schema)
-        schema.release = NULL
-        put_back(aside)
-
-
-cdef Import new_import():
-    cdef Import owner = Import.__new__(Import)
-    owner.schema.release = NULL
-    owner.array.release = NULL
-    owner.device = DLDevice(kDLCPU, 0)
-    owner.stream = 0
-    return owner
 
 
 cdef void* pointer_in(object capsule, const char* name, str source) except NULL:
@@ -457,24 +447,48 @@ cdef int move_schema(Import owner, object capsule, str source) except -1:
     return move_struct(&owner.schema, <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, source), "ArrowSchema")
 
 
+# ------------------------------------------------------------------------------------------------------------ exported structs
+
+
+cdef inline size_t size_below(int64_t children, bint dictionary, size_t size) noexcept:
+    """Return the number of bytes that `place_below` uses. `size` is the size of one struct."""
+    return children * sizeof(void*) + (children + dictionary) * size
+
+
+cdef inline char* place_below(Node* out, void* space, int64_t children, bint dictionary) noexcept:
+    """Let a struct point to its children and its dictionary, which are placed in `space`. Return the end of the used space."""
+    cdef int64_t k
+    out.children = <Node**> space
+    cdef Node* below = <Node*> (out.children + children)
+    for k in range(children):
+        out.children[k] = below + k
+    out.n_children = children
+    out.dictionary = below + children if dictionary else NULL
+    return <char*> (below + children + dictionary)
+
+
+cdef inline void release_below(Node* node) noexcept nogil:
+    """Release the children and the dictionary of a struct, except those that a consumer has moved: their `release` is NULL."""
+    cdef int64_t k
+    for k in range(node.n_children):
+        if node.children[k].release != NULL:
+            node.children[k].release(node.children[k])
+    if node.dictionary != NULL and node.dictionary.release != NULL:
+        node.dictionary.release(node.dictionary)
+
+
 cdef struct Body:              # private data of an exported array; its buffer pointers and child structs follow in memory
     PyObject* owner            # owner of the buffers of this node
     cuda.CudaEvent event       # set for the outermost array in a CUDA device array
 
 
 cdef void _release_array(ArrowArray* array) noexcept nogil:
-    """Release an array and its children. If a consumer has moved a child, its `release` is NULL, and the child is skipped."""
-    cdef int64_t k
     if array == NULL or array.release == NULL:
         return
     if is_finalizing():      # Python code can no longer run, so the memory is kept until the process ends
         array.release = NULL
         return
-    for k in range(array.n_children):
-        if array.children[k].release != NULL:
-            array.children[k].release(array.children[k])
-    if array.dictionary != NULL and array.dictionary.release != NULL:
-        array.dictionary.release(array.dictionary)
+    release_below(array)
     free_body(<Body*> array.private_data)
     array.release = NULL
 
@@ -490,21 +504,15 @@ cdef void free_body(Body* body) noexcept with gil:
 
 cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children, bint dictionary) except NULL:
     """Allocate the buffer pointers, children and dictionary of `out`, and set its release function."""
-    cdef int64_t structs = children + dictionary, k
-    cdef size_t size = sizeof(Body) + buffers * sizeof(void*) + children * sizeof(void*) + structs * sizeof(ArrowArray)
-    cdef Body* body = <Body*> PyMem_RawCalloc(1, size)
+    cdef size_t size = sizeof(Body) + buffers * sizeof(void*)
+    cdef Body* body = <Body*> PyMem_RawCalloc(1, size + size_below(children, dictionary, sizeof(ArrowArray)))
     if body == NULL:
         raise MemoryError
     Py_INCREF(owner)
     body.owner = <PyObject*> owner
     out.buffers = <const void**> (<char*> body + sizeof(Body))
     out.n_buffers = buffers
-    out.children = <ArrowArray**> (out.buffers + buffers)
-    out.n_children = children
-    cdef ArrowArray* below = <ArrowArray*> (out.children + children)
-    for k in range(children):
-        out.children[k] = below + k
-    out.dictionary = below + children if dictionary else NULL
+    place_below(out, out.buffers + buffers, children, dictionary)
     out.offset = 0
     out.private_data = body
     out.release = _release_array
