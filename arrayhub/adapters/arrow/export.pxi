@@ -355,7 +355,7 @@ cdef object exportable(object node, int form):
     if why is None and not is_for_host(a):
         why = sharing_obstacle(a, form)
     if why is not None:
-        raise Refusal("Arrow", f"{why}")
+        raise Refusal("Arrow", why)
     return with_extensions(compact(a, form), form) if form else a
 
 
@@ -634,7 +634,7 @@ cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) exce
     if n == 0 or not may_be_nat(a):
         return 0
     if not host_readable(a):
-        raise Refusal("Arrow", f"{nat_obstacle(a)}")
+        raise Refusal("Arrow", nat_obstacle(a))
     count = arrayhub_count_nat(a.data_, n)
     if count == 0:
         return 0
