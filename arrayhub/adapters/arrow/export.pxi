@@ -160,15 +160,7 @@ cdef list memory_order(Descriptor a):
 
 cdef bint is_compact(Descriptor a, list order):
     """Return whether an array is contiguous in the axis order ``[0, *order]``."""
-    cdef Py_ssize_t expected = a.itemsize_
-    if size_of(a) == 0:
-        return True
-    for axis in reversed(order):
-        if a.shape_[axis] != 1:
-            if a.byte_strides_[axis] != expected:
-                return False
-            expected *= a.shape_[axis]
-    return a.shape_[0] <= 1 or a.byte_strides_[0] == expected
+    return transpose(a, [0, *order]).flags_ & C_CONTIGUOUS != 0
 
 
 cdef bytes tensor_metadata(Descriptor a, list order, list names=None):
@@ -188,14 +180,11 @@ cdef bytes tensor_metadata(Descriptor a, list order, list names=None):
 
 # ------------------------------------------------------------------------------------------------------------------- schemas
 
-cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
-
-
 cdef bytes letter_of(Descriptor a):
     """Return the Arrow format of the element type of an array. Raise BufferError if Arrow lacks the type."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row != NULL and row.arrow != 0 and a.flags_ & NOTSWAPPED:
-        return <bytes> _LETTERS[row.arrow]
+        return (&row.arrow)[:1]
     if a.dl_dtype_.code == BOOL_CODE:
         return b"c"
     dtype = get_dtype(a)
@@ -762,7 +751,7 @@ cdef int fill_view_buffers(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
     for k in range(count):
         out.buffers[2 + k] = (<Descriptor> t.parts[k]).data_
     hold_also(<Body*> out.private_data, sizes)
-    out.buffers[2 + count] = <const void*> <size_t> sizes.ctypes.data
+    out.buffers[2 + count] = cnp.PyArray_DATA(<cnp.ndarray> sizes)
     return 0
 
 
