@@ -8,7 +8,7 @@ cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memcpy, strcmp, strlen
+from libc.string cimport memcpy, strcmp, strlen, strncmp
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.cpython.exceptions cimport put_aside, put_back
@@ -422,11 +422,6 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array) except NUL
     cdef const Format* row = find_format(schema.format)
     if row == NULL:
         raise format_error(schema)
-    if row.kind == REFUSED:
-        raise Refusal(
-            "Arrow", f"format {text_of(schema.format)} is {row.words.decode()}, which is not supported; accepted: numbers,"
-            " times, strings, lists, structs and dictionaries. Use x.cast(polars.Decimal(38, 0)); x.cast(float) rounds"
-        )
     check_counts(schema, array, row)
     if array.length < 0:
         raise array_error(schema, "length", array.length, "zero or more")
@@ -436,6 +431,12 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array) except NUL
 
 
 cdef object format_error(ArrowSchema* schema):
+    """Return the error for a format that the table does not have."""
+    if strncmp(schema.format, b"_pl", 3) == 0:
+        return Refusal(
+            "Arrow", f"format {text_of(schema.format)} is a type that only polars defines, which is not supported; accepted:"
+            " numbers, times, strings, lists, structs and dictionaries. Use x.cast(polars.Decimal(38, 0)); x.cast(float) rounds"
+        )
     return interface_error("Arrow", "format", schema.format, "a format of the C data interface, such as 'g' or '+l'")
 
 
@@ -865,7 +866,7 @@ cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
     cdef const Format* row = find_format(schema.format)
     if row == NULL:
         raise format_error(schema)
-    cdef int buffers = 0 if row.kind == REFUSED else buffers_of(row)
+    cdef int buffers = buffers_of(row)
     new_body(out, None, 3 if buffers == ANY else buffers, schema.n_children, schema.dictionary != NULL)
     for k in range(schema.n_children):
         make_empty(out.children[k], schema.children[k])
@@ -994,7 +995,7 @@ cdef int check_unread(object obj) except -1:
 cdef int check_format(ArrowSchema* schema, object obj) except -1:
     """Raise BufferError if a type cannot be a dense array. Accept every fixed-size list without examining its values."""
     cdef const Format* row = find_format(schema.format)
-    if schema.dictionary == NULL and (row == NULL or row.kind == REFUSED):
+    if schema.dictionary == NULL and row == NULL:
         return 0
     cdef int kind = CATEGORICAL if schema.dictionary != NULL else row.kind
     if NODE_KINDS[kind].properties & FOREIGN:
@@ -1036,7 +1037,7 @@ def unread(obj, /):
     if owner is not None:
         row = find_format(owner.schema.format)
     kind = "" if row == NULL else f" of Arrow's type {row.words.decode()}"
-    if row != NULL and row.kind != REFUSED and NODE_KINDS[row.kind].properties & FIELDS:
+    if row != NULL and NODE_KINDS[row.kind].properties & FIELDS:
         kind = f" of records with {owner.schema.n_children} field{'' if owner.schema.n_children == 1 else 's'}"
     return f"a stream{kind}, which can be read once"
 
