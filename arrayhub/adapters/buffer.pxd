@@ -7,8 +7,7 @@ cdef Descriptor parse(object obj, object stream)
 cdef Descriptor parse_bytes(object obj, object stream)
 cdef int emit(Descriptor a, Py_buffer* out, int request) except -1
 cdef MemoryBlock hold(object exporter, int request)
-cdef int access_of(object exporter, Py_buffer* view) noexcept
-cdef object first_exporter(object obj)
+cdef int access_of(object obj, Py_buffer* view) except -1
 
 cdef int expects_map       # false after the first import of memory that a process has mapped
 cdef int check_map(PyObject* owner) except -1

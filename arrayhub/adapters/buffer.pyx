@@ -61,9 +61,6 @@ from arrayhub._core.hooks import hooks
 
 cnp.import_array()
 
-# Types whose memory never changes
-cdef tuple IMMUTABLE_TYPES = (bytes,)
-
 # Caches of parsed and written formats. Their size is limited, because the number of different formats is not.
 cdef dict _parsed = {}
 cdef dict _written = {}
@@ -226,11 +223,11 @@ cdef MemoryBlock hold(object exporter, int request):
     return block
 
 
-cdef int access_of(object exporter, Py_buffer* view) noexcept:
-    """Return WRITEABLE, IMMUTABLE or 0 for the memory of a buffer of `exporter`."""
+cdef int access_of(object obj, Py_buffer* view) except -1:
+    """Return WRITEABLE, IMMUTABLE or 0 for the memory of a buffer of `obj`, which may be a memoryview."""
     if not view.readonly:
         return WRITEABLE
-    return IMMUTABLE if type(exporter) in IMMUTABLE_TYPES else 0
+    return IMMUTABLE if type(first_exporter(obj)) is bytes else 0
 
 
 cdef object first_exporter(object obj):
@@ -250,7 +247,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
     a.device_ = DLDevice(kDLCPU, 0)
     a.protocol_ = PEP3118
     a.data_ = <char*> view.buf
-    a.flags_ |= WRITEABLE if not view.readonly else access_of(first_exporter(obj), view)
+    a.flags_ |= access_of(obj, view)
     if row != NULL:
         reserve(a, view.ndim)
         set_type(a, row)

@@ -485,16 +485,12 @@ cdef int set_pointer(Descriptor a, object data) except -1:
         raise dict_error(a.protocol_, "data[0]", address, "an address from 0 to 2**63 - 1")
     a.data_ = <char*> address
     read_only = (<tuple> data)[1]
-    if read_only is not False and read_only is not True and not is_access(read_only):
+    if type(read_only) is not bool and not isinstance(read_only, numpy.bool_) \
+            and not (type(read_only) is int and read_only in (0, 1)):      # 0 and 1 are written by C extensions
         raise dict_error(a.protocol_, "data[1]", read_only, "True (read-only) or False")
     if not read_only:
         a.flags_ |= WRITEABLE
     return 0
-
-
-cdef bint is_access(object read_only) except -1:
-    """Return whether a read-only flag that is not a Python bool is NumPy's bool, or 0 or 1 of a C extension."""
-    return isinstance(read_only, numpy.bool_) or (type(read_only) is int and read_only in (0, 1))
 
 
 cdef int check_version(object version, int protocol, const Dialect* dialect) except -1:
@@ -674,7 +670,7 @@ cdef MemoryBlock fill_from_buffer(Descriptor a, object obj, object data, Py_ssiz
                          f"a view within the {view.len} bytes of the buffer")
     a.block_ = block
     a.base_ = exporter
-    a.flags_ |= buffer.access_of(buffer.first_exporter(exporter), view)
+    a.flags_ |= buffer.access_of(exporter, view)
     return block
 
 
@@ -780,8 +776,15 @@ cdef Descriptor parse_struct(object obj, object stream):
 
 
 cdef int copy_struct(StructCopy* target, const ArrayStruct* source) except -1:
-    """Validate and copy a struct. Code that runs later could change the original."""
-    check_struct(source)
+    """Validate the fields that are needed to read a struct, and copy it. Code that runs later could change the original."""
+    if source.two != 2:
+        raise dict_error(ARRAY_STRUCT, "two", source.two, "2, which every PyArrayInterface has")
+    if source.nd < 0 or source.nd > layout.MAX_NDIM:
+        raise dict_error(ARRAY_STRUCT, "nd", source.nd, f"0 to {layout.MAX_NDIM}")
+    if source.nd > 0 and source.shape == NULL:
+        raise dict_error(ARRAY_STRUCT, "shape", None, f"a pointer to {source.nd} lengths")
+    if source.itemsize < 0:
+        raise dict_error(ARRAY_STRUCT, "itemsize", source.itemsize, "a size in bytes")
     target.fields = source[0]
     if source.shape != NULL:
         memcpy(target.shape, source.shape, source.nd * sizeof(intptr_t))
@@ -789,19 +792,6 @@ cdef int copy_struct(StructCopy* target, const ArrayStruct* source) except -1:
     if source.strides != NULL:
         memcpy(target.strides, source.strides, source.nd * sizeof(intptr_t))
         target.fields.strides = target.strides
-    return 0
-
-
-cdef int check_struct(const ArrayStruct* seen) except -1:
-    """Validate the fields that are needed to read the struct."""
-    if seen.two != 2:
-        raise dict_error(ARRAY_STRUCT, "two", seen.two, "2, which every PyArrayInterface has")
-    if seen.nd < 0 or seen.nd > layout.MAX_NDIM:
-        raise dict_error(ARRAY_STRUCT, "nd", seen.nd, f"0 to {layout.MAX_NDIM}")
-    if seen.nd > 0 and seen.shape == NULL:
-        raise dict_error(ARRAY_STRUCT, "shape", None, f"a pointer to {seen.nd} lengths")
-    if seen.itemsize < 0:
-        raise dict_error(ARRAY_STRUCT, "itemsize", seen.itemsize, "a size in bytes")
     return 0
 
 

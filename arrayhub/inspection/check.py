@@ -17,7 +17,7 @@ from arrayhub.inspection.unread import import_view
 # the reference for the others.
 _INTERFACES = {row.interfaces[0]: name for name, row in BY_VIA.items()}
 _REFUSALS = (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError)
-_NOT_IN_LEGACY_CAPSULES = "the access"  # also not compared for Arrow, which declares all memory immutable
+_ACCESS = "the access"
 
 
 def check(obj: Any, /) -> list[str]:
@@ -104,15 +104,11 @@ def _refuse_without_interface(obj: Any, texts: list[str]) -> None:
 
 def _facts(obj: Any, via: Any) -> dict[str, Any]:
     """Return the facts that `check` compares, as reported by one interface of `obj`."""
-    if via == "dlpack":
-        capsule = _capsule_of(obj)
-        facts = _read(asarray(capsule, via=via))
-        if "dltensor_versioned" not in repr(capsule):
-            del facts[_NOT_IN_LEGACY_CAPSULES]
-        return facts
-    facts = _read(asarray(obj, via=via))
-    if via == "arrow":
-        del facts[_NOT_IN_LEGACY_CAPSULES]
+    producer = _capsule_of(obj) if via == "dlpack" else obj
+    facts = _read(asarray(producer, via=via))
+    # Legacy capsules do not contain the access, and Arrow declares all memory immutable.
+    if via == "arrow" or (via == "dlpack" and "dltensor_versioned" not in repr(producer)):
+        del facts[_ACCESS]
     return facts
 
 
@@ -137,7 +133,7 @@ def _read(array: USMArray) -> dict[str, Any]:
         "shape": array.shape,
         "strides in bytes": array.byte_strides,
         "element type": _element_type(array),
-        _NOT_IN_LEGACY_CAPSULES: "read-write" if array.flags.writeable else "read-only",
+        _ACCESS: "read-write" if array.flags.writeable else "read-only",
     }
     if array.size == 0:
         del facts["pointer"], facts["strides in bytes"]

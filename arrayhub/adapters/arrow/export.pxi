@@ -123,9 +123,10 @@ cdef object with_tensors(object node, tuple field):
     cdef tuple old
     cdef list children
     cdef Py_ssize_t k
-    if not isinstance(node, Tree) or has(<Tree> node, NUMBERS):
+    if numbers_in(node) is not None:
         field = field_of_node(node, field)
-        return tensor_storage(with_facts(node, field)) if field is not None and is_tensor(field[2]) else node
+        is_tensor = field is not None and extension_name(field[2]) == b"arrow.fixed_shape_tensor"
+        return tensor_storage(with_facts(node, field)) if is_tensor else node
     t = <Tree> node
     cdef bint has_content = has(t, LISTS | INDICES)
     if not has_content and not has(t, FIELDS | FOREIGN | CHUNKS):
@@ -159,15 +160,7 @@ cdef list memory_order(Descriptor a):
 
 cdef bint is_compact(Descriptor a, list order):
     """Return whether an array is contiguous in the axis order ``[0, *order]``."""
-    cdef Py_ssize_t expected = a.itemsize_
-    if size_of(a) == 0:
-        return True
-    for axis in reversed(order):
-        if a.shape_[axis] != 1:
-            if a.byte_strides_[axis] != expected:
-                return False
-            expected *= a.shape_[axis]
-    return a.shape_[0] <= 1 or a.byte_strides_[0] == expected
+    return transpose(a, [0, *order]).flags_ & C_CONTIGUOUS != 0
 
 
 cdef bytes tensor_metadata(Descriptor a, list order, list names=None):
@@ -187,14 +180,11 @@ cdef bytes tensor_metadata(Descriptor a, list order, list names=None):
 
 # ------------------------------------------------------------------------------------------------------------------- schemas
 
-cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
-
-
 cdef bytes letter_of(Descriptor a):
     """Return the Arrow format of the element type of an array. Raise BufferError if Arrow lacks the type."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row != NULL and row.arrow != 0 and a.flags_ & NOTSWAPPED:
-        return <bytes> _LETTERS[row.arrow]
+        return (&row.arrow)[:1]
     if a.dl_dtype_.code == BOOL_CODE:
         return b"c"
     dtype = get_dtype(a)
@@ -281,11 +271,11 @@ cdef int requested_form(object node, ArrowSchema* schema) except -1:
     if isinstance(node, Tree):
         return 0
     a = <Descriptor> node
-    if extension_name(schema) == b"arrow.fixed_shape_tensor" or (a.nd_ > 2 and has_flat_storage(schema)):
+    if extension_name(raw_metadata(schema)) == b"arrow.fixed_shape_tensor" or (a.nd_ > 2 and has_flat_storage(schema)):
         form = TENSOR
     while schema.n_children == 1:
         schema = schema.children[0]
-    if a.dl_dtype_.code == BOOL_CODE and (schema.format[0] == c"c" or extension_name(schema) == b"arrow.bool8"):
+    if a.dl_dtype_.code == BOOL_CODE and (schema.format[0] == c"c" or extension_name(raw_metadata(schema)) == b"arrow.bool8"):
         form |= BOOL8
     return form
 
@@ -300,25 +290,30 @@ cdef inline bint is_packed(Descriptor a, bint as_bytes) noexcept:
     return a.dl_dtype_.code == BOOL_CODE and not as_bytes and is_for_host(a)
 
 
+cdef inline Descriptor numbers_in(object node):
+    """Return the array of a dense node or of a node of numbers, or None for other nodes."""
+    if not isinstance(node, Tree):
+        return <Descriptor> node
+    return <Descriptor> (<Tree> node).content if has(<Tree> node, NUMBERS) else None
+
+
 cdef bint has_bytes(object node, tuple field):
     """Return whether the booleans of a node have the type ``arrow.bool8``.
 
     `field` is None, or contains the name, flags and metadata that the parent stores for the node.
     """
+    cdef Descriptor a = numbers_in(node)
+    if a is None or a.dl_dtype_.code != BOOL_CODE:
+        return False
     field = field_of_node(node, field)
-    if field is None:
-        return False
-    array = (<Tree> node).content if isinstance(node, Tree) and has(<Tree> node, NUMBERS) else node
-    if not isinstance(array, Descriptor) or (<Descriptor> array).dl_dtype_.code != BOOL_CODE:
-        return False
-    return name_in(field[2]) == b"arrow.bool8"
+    return field is not None and extension_name(field[2]) == b"arrow.bool8"
 
 
 cdef bint packs(object node, tuple field):
     cdef Tree t
-    if not isinstance(node, Tree) or has(<Tree> node, NUMBERS):
-        a = (<Tree> node).content if isinstance(node, Tree) else node
-        return is_packed(<Descriptor> a, has_bytes(node, field))
+    cdef Descriptor a = numbers_in(node)
+    if a is not None:
+        return is_packed(a, has_bytes(node, field))
     t = <Tree> node
     if t.content is not None and packs(t.content, child_field(t, 0)):
         return True
@@ -349,30 +344,19 @@ cdef object exportable(object node, int form):
     if why is None and not is_for_host(a):
         why = sharing_obstacle(a, form)
     if why is not None:
-        raise Refusal("Arrow", f"{why}")
+        raise Refusal("Arrow", why)
     return with_extensions(compact(a, form), form) if form else a
 
 
 cdef object with_extensions(Descriptor a, int form):
     """Return a node that stores a compact array as the extension types in `form`, or the array if they do not apply."""
     cdef Tree t
-    cdef int axis
-    cdef tuple item = (None, ARROW_FLAG_NULLABLE, _BOOL8)
     cdef bint as_bytes = form & BOOL8 and a.dl_dtype_.code == BOOL_CODE
     if form & TENSOR and a.nd_ > 1:
         t = tensor_storage(with_facts(a, (None, ARROW_FLAG_NULLABLE, tensor_metadata(a, memory_order(a)))))
         t.child_fields = t.child_fields if as_bytes else None
         return t
-    if not as_bytes:
-        return a
-    if a.nd_ == 1:
-        return with_facts(a, item)
-    rows = reshape(a, (size_of(a),))
-    for axis in range(a.nd_ - 1, 0, -1):
-        t = new_rows(rows, layout.count(axis, a.shape_), a.shape_[axis])
-        t.child_fields = (item,) if axis == a.nd_ - 1 else None
-        rows = t
-    return rows
+    return with_facts(a, (None, ARROW_FLAG_NULLABLE, _BOOL8)) if as_bytes else a
 
 
 def check_node(Tree node not None, bint copied):
@@ -408,7 +392,7 @@ cdef tuple type_facts(ArrowSchema* schema):
     cdef ArrowSchema* child
     cdef list children = []
     cdef bint has_names = schema.format[0] == c"+" and schema.format[1] == c"s"
-    cdef dict pairs = pairs_of(schema)
+    cdef dict pairs = pairs_in(raw_metadata(schema))
     for k in range(schema.n_children):
         child = schema.children[k]
         children.append((<bytes> child.name if has_names else None, child.flags & ARROW_FLAG_NULLABLE, type_facts(child)))
@@ -444,14 +428,9 @@ cdef int refuse_strides(Descriptor a) except -1:
 
 cdef void _release_schema(ArrowSchema* schema) noexcept nogil:
     """Release a schema without the GIL. The strings, children and dictionary of the schema are in one allocation."""
-    cdef int64_t k
     if schema == NULL or schema.release == NULL:
         return
-    for k in range(schema.n_children):
-        if schema.children[k].release != NULL:
-            schema.children[k].release(schema.children[k])
-    if schema.dictionary != NULL and schema.dictionary.release != NULL:
-        schema.dictionary.release(schema.dictionary)
+    release_below(schema)
     PyMem_RawFree(schema.private_data)
     schema.release = NULL
 
@@ -462,25 +441,17 @@ cdef int new_schema(ArrowSchema* out, bytes text, tuple field, int64_t children=
     `field` contains the name, flags and metadata of the schema.
     """
     cdef bytes name = <bytes> field[0], metadata = <bytes> field[2]
-    cdef int64_t k
-    cdef size_t structs = (children + dictionary) * sizeof(ArrowSchema) + children * sizeof(void*)
+    cdef size_t structs = size_below(children, dictionary, sizeof(ArrowSchema))
     cdef Py_ssize_t behind = 0 if metadata is None else len(metadata)
     cdef char* space = <char*> PyMem_RawCalloc(1, structs + behind + len(text) + len(name) + 2)
     if space == NULL:
         raise MemoryError
-    cdef ArrowSchema* below = <ArrowSchema*> space
-    out.children = <ArrowSchema**> (below + children + dictionary)
-    for k in range(children):
-        out.children[k] = below + k
-    out.dictionary = below + children if dictionary else NULL
-    out.n_children = children
-    cdef char* strings = space + structs
+    cdef char* strings = place_below(out, space, children, dictionary)
+    out.metadata = NULL
     if metadata is not None:
         memcpy(strings, <const char*> metadata, behind)
         out.metadata = strings
         strings += behind
-    else:
-        out.metadata = NULL
     memcpy(strings, <const char*> text, len(text) + 1)
     out.format = strings
     strings += len(text) + 1
@@ -506,17 +477,14 @@ cdef tuple complete_field(tuple field, bytes name):
 
 cdef int fill_schema(ArrowSchema* out, object node, bytes name, tuple field=None) except -1:
     """Fill in the schema of a node. `field` contains the name, flags and metadata that the parent stores for the node."""
-    cdef Tree t
+    cdef Tree t = <Tree> node if isinstance(node, Tree) else None
+    cdef Descriptor a = numbers_in(node)
     cdef Py_ssize_t k, children
-    if not isinstance(node, Tree):
-        return fill_dense_schema(out, <Descriptor> node, None, complete_field(field, name), has_bytes(node, field))
-    t = <Tree> node
-    if has(t, CHUNKS):
+    if t is not None and has(t, CHUNKS):
         return fill_schema(out, t.parts[0], name, field)
-    field = field_of_node(t, field)
-    if has(t, NUMBERS):
-        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, complete_field(field, name), has_bytes(t, field))
-    field = complete_field(field, name)
+    field = complete_field(field_of_node(node, field), name)
+    if a is not None:
+        return fill_dense_schema(out, a, None if t is None else t.meaning, field)
     if has(t, INDICES):
         new_schema(out, letter_of(t.indices), field, 0, True)
         if t.meaning is not None:
@@ -542,9 +510,15 @@ cdef bytes format_of(Tree t):
     return format_of_kind(t.kind, 0 if t.offsets is None else t.offsets.itemsize_).text
 
 
-cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, tuple field, bint as_bytes) except -1:
-    """Fill in the schema of numbers: fixed-size lists for each dimension after the first."""
+cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, tuple field) except -1:
+    """Fill in the schema of numbers: fixed-size lists for each dimension after the first.
+
+    The extension type ``arrow.bool8`` belongs to the innermost elements, not to the lists.
+    """
+    cdef bint as_bytes = a.dl_dtype_.code == BOOL_CODE and extension_name(field[2]) == b"arrow.bool8"
     cdef int axis
+    if as_bytes and a.nd_ > 1:
+        field = (field[0], field[1], None)
     for axis in range(1, a.nd_):
         new_schema(out, b"+w:%d" % a.shape_[axis], field, 1)
         out = out.children[0]
@@ -553,14 +527,14 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, tuple fi
         return new_schema(out, meaning.encode(), field)
     if is_packed(a, as_bytes):
         return new_schema(out, b"b", field)
-    if a.dl_dtype_.code == BOOL_CODE and name_in(field[2]) != b"arrow.bool8":
+    if a.dl_dtype_.code == BOOL_CODE and extension_name(field[2]) != b"arrow.bool8":
         field = (field[0], field[1], _BOOL8)
     return new_schema(out, letter_of(a), field)
 
 
 cdef int fill_root_schema(ArrowSchema* out, object node) except -1:
     if not isinstance(node, Tree):
-        return fill_dense_schema(out, <Descriptor> node, None, _ROOT_FIELD, False)
+        return fill_dense_schema(out, <Descriptor> node, None, _ROOT_FIELD)
     name = (<Tree> (<Tree> node).parts[0]).name if has(<Tree> node, CHUNKS) else (<Tree> node).name
     return fill_schema(out, node, b"" if name is None else str(name).encode("utf-8", "replace"))
 
@@ -598,11 +572,11 @@ cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead, tuple field=N
     node, as in `fill_schema`.
     """
     cdef Tree t = <Tree> node if isinstance(node, Tree) else None
+    cdef Descriptor a = numbers_in(node)
     cdef bint as_bytes, innermost
     cdef int axis
-    if t is not None and not has(t, NUMBERS):
+    if a is None:
         return fill_tree(out, t, lead)
-    cdef Descriptor a = <Descriptor> (node if t is None else t.content)
     for axis in range(a.nd_):
         innermost = axis == a.nd_ - 1
         new_body(out, node, 2 if innermost else 1, 0 if innermost else 1, False)
@@ -628,9 +602,14 @@ cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
     values = np.asarray(a).ravel()
     if lead:
         values = np.concatenate([np.zeros(lead, bool), values])
+    return set_bits(out, 1, values)
+
+
+cdef int set_bits(ArrowArray* out, int buffer, object values) except -1:
+    """Set a buffer to new bits, one for each of `values`."""
     bits = np.packbits(values, bitorder="little")
     hold_also(<Body*> out.private_data, bits)
-    out.buffers[1] = cnp.PyArray_DATA(<cnp.ndarray> bits)
+    out.buffers[buffer] = cnp.PyArray_DATA(<cnp.ndarray> bits)
     return 0
 
 
@@ -644,7 +623,7 @@ cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) exce
     if n == 0 or not may_be_nat(a):
         return 0
     if not host_readable(a):
-        raise Refusal("Arrow", f"{nat_obstacle(a)}")
+        raise Refusal("Arrow", nat_obstacle(a))
     count = arrayhub_count_nat(a.data_, n)
     if count == 0:
         return 0
@@ -655,11 +634,8 @@ cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) exce
         old = np.asarray(<const unsigned char[: (out.offset + out.length + 7) >> 3]> out.buffers[0])
         valid &= np.unpackbits(old, bitorder="little")[: lead + n].astype(bool)
         count = UNCOUNTED
-    bits = np.packbits(valid, bitorder="little")
-    hold_also(<Body*> out.private_data, bits)
-    out.buffers[0] = cnp.PyArray_DATA(<cnp.ndarray> bits)
     out.null_count = count
-    return 0
+    return set_bits(out, 0, valid)
 
 
 cdef int hold_also(Body* body, object more) except -1:
@@ -672,18 +648,20 @@ cdef int hold_also(Body* body, object more) except -1:
 
 
 cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssize_t lead, Py_ssize_t nulls) except -1:
-    """Set the bitmap of an array, and the array's offset, which depends on the position of the first bit in its byte.
+    """Set the bitmap of an array, and the array's offset."""
+    out.offset = offset_of_bit(bit, lead)
+    out.null_count = nulls if lead == 0 else UNCOUNTED
+    out.buffers[0] = validity.data_ - ((out.offset + lead - bit) >> 3)
+    return 0
+
+
+cdef Py_ssize_t offset_of_bit(Py_ssize_t bit, Py_ssize_t lead) noexcept:
+    """Return the offset of an array whose bits start at a byte boundary: `bit` before the first element, without `lead`.
 
     An ArrowArray has one offset for all its buffers, so every buffer must start `offset` elements before the first element.
     The memory before the first element is valid, because only slices of longer arrays have an offset.
     """
-    cdef Py_ssize_t back = 0
-    if bit < lead:
-        back = (lead - bit + 7) >> 3
-    out.offset = bit + 8 * back - lead
-    out.null_count = nulls if lead == 0 else UNCOUNTED
-    out.buffers[0] = validity.data_ - back
-    return 0
+    return bit - lead if bit >= lead else (bit - lead) & 7
 
 
 cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
@@ -699,9 +677,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
     elif t.validity is not None:
         set_bitmap(out, t.validity, t.bit, lead, t.nulls)
     elif has(t, BIT_PACKED):
-        set_bitmap(out, <Descriptor> t.content, t.bit, lead, 0)
-        out.buffers[0] = NULL
-        out.null_count = 0
+        out.offset = offset_of_bit(t.bit, lead)
     start = out.offset + lead        # elements in each buffer before the first element of the node
     if has(t, ENDS):
         out.buffers[1] = back_by(t.offsets, start)
@@ -752,12 +728,8 @@ cdef bint has_runs(object node):
 
 cdef int set_aligned_bitmap(ArrowArray* out, Tree t) except -1:
     """Set the bitmap to a copy that starts at a byte boundary, so that the array does not need an offset."""
-    bits = np.unpackbits(np.asarray(t.validity), bitorder="little")[t.bit : t.bit + t.length]
-    aligned = np.packbits(bits, bitorder="little")
-    hold_also(<Body*> out.private_data, aligned)
-    out.buffers[0] = cnp.PyArray_DATA(<cnp.ndarray> aligned)
     out.null_count = t.nulls
-    return 0
+    return set_bits(out, 0, np.unpackbits(np.asarray(t.validity), bitorder="little")[t.bit : t.bit + t.length])
 
 
 cdef inline int buffers_in(Tree t, Py_ssize_t count) except -1:
@@ -779,7 +751,7 @@ cdef int fill_view_buffers(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
     for k in range(count):
         out.buffers[2 + k] = (<Descriptor> t.parts[k]).data_
     hold_also(<Body*> out.private_data, sizes)
-    out.buffers[2 + count] = <const void*> <size_t> sizes.ctypes.data
+    out.buffers[2 + count] = cnp.PyArray_DATA(<cnp.ndarray> sizes)
     return 0
 
 
@@ -926,8 +898,7 @@ cdef int export_schema(Exported* exported, ArrowSchema* out) noexcept with gil:
         return 0
     except BaseException as error:
         code = record_error(exported, error)
-    if out.release != NULL:
-        out.release(out)
+    drop_struct(out)
     return code
 
 
@@ -955,8 +926,7 @@ cdef int export_next(Exported* exported, ArrowArray* out, ArrowDeviceArray* devi
         return 0
     except BaseException as error:
         code = record_error(exported, error)
-    if out.release != NULL:
-        out.release(out)
+    drop_struct(out)
     return code
 
 

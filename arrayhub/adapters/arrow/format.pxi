@@ -17,7 +17,7 @@ from cpython.pycapsule cimport (
 )
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, int64_t, intptr_t
-from libc.string cimport strcmp, strlen, strncmp
+from libc.string cimport strlen, strncmp
 
 from arrayhub._core cimport dtypes
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
@@ -115,6 +115,10 @@ ctypedef fused Stream:
     ArrowArrayStream
     ArrowDeviceArrayStream
 
+ctypedef fused Node:
+    ArrowSchema
+    ArrowArray
+
 ctypedef fused Releasable:
     ArrowSchema
     ArrowArray
@@ -141,27 +145,31 @@ cdef void _drop_capsule(object capsule) noexcept:
     cdef const char* name = PyCapsule_GetName(capsule)
     cdef void* held = PyCapsule_GetPointer(capsule, name)
     if name == SCHEMA_NAME:
-        release_struct(<ArrowSchema*> held)
+        drop_struct(<ArrowSchema*> held)
     elif name == STREAM_NAME:
-        release_struct(<ArrowArrayStream*> held)
+        drop_struct(<ArrowArrayStream*> held)
     elif name == DEVICE_STREAM_NAME:
-        release_struct(<ArrowDeviceArrayStream*> held)
+        drop_struct(<ArrowDeviceArrayStream*> held)
     else:      # a device array starts with its array
-        release_struct(<ArrowArray*> held)
+        drop_struct(<ArrowArray*> held)
     PyMem_RawFree(held)
 
 
-cdef inline void release_struct(Releasable* held) noexcept:
+cdef inline void drop_struct(Releasable* held) noexcept:
+    """Release a struct, unless it was released or moved. A pending exception stays pending, although foreign code may run."""
+    cdef Aside aside
     if held.release != NULL:
+        aside = put_aside()
         held.release(held)
+        held.release = NULL
+        put_back(aside)
 
 
 # ------------------------------------------------------------------------------------------------------------------- formats
 
 cdef struct Format:
-    const char* text         # the format, or its prefix
-    bint exact               # whether `text` is the complete format
-    int kind                 # kind of node in _core/kinds, or REFUSED
+    const char* text         # the format, or its prefix up to a colon
+    int kind                 # kind of node in _core/kinds
     int width                # size in bytes of an offset, or the largest size of an element
     const char* number       # FLAT: NumPy dtype of the elements, without the size of V; OPAQUE: buffers
     const char* words        # name of the type in messages
@@ -170,49 +178,47 @@ cdef struct Format:
 # of an item: a digit, G for 16, or d if the format contains the size (see `decimal_width`).
 
 cdef enum:
-    REFUSED = -1
-    ROWS = 38
+    ROWS = 37
 
 cdef Format[ROWS] _TABLE
-#                   text     exact  kind         width  number     words
-_TABLE[0] = Format(b"b",     True,  BITS,        0,     NULL,      b"bool in bits")
-_TABLE[1] = Format(b"u",     True,  STRING,      4,     NULL,      b"utf8")
-_TABLE[2] = Format(b"U",     True,  STRING,      8,     NULL,      b"large_utf8")
-_TABLE[3] = Format(b"z",     True,  BYTES,       4,     NULL,      b"binary")
-_TABLE[4] = Format(b"Z",     True,  BYTES,       8,     NULL,      b"large_binary")
-_TABLE[5] = Format(b"vu",    True,  STRING_VIEW, 16,    NULL,      b"utf8_view")
-_TABLE[6] = Format(b"vz",    True,  BYTES_VIEW,  16,    NULL,      b"binary_view")
-_TABLE[7] = Format(b"+l",    True,  LIST,        4,     NULL,      b"list")
-_TABLE[8] = Format(b"+L",    True,  LIST,        8,     NULL,      b"large_list")
-_TABLE[9] = Format(b"+vl",   True,  OPAQUE,      4,     b"?44",    b"list_view")
-_TABLE[10] = Format(b"+vL",  True,  OPAQUE,      8,     b"?88",    b"large_list_view")
-_TABLE[11] = Format(b"+w:",  False, REGULAR,     0,     NULL,      b"fixed_size_list")
-_TABLE[12] = Format(b"+s",   True,  RECORD,      0,     NULL,      b"struct")
-_TABLE[13] = Format(b"w:",   False, FLAT,        0,     b"V",      b"fixed_size_binary")
-_TABLE[14] = Format(b"tdD",  True,  FLAT,        4,     b"i4",     b"date32")
-_TABLE[15] = Format(b"tdm",  True,  FLAT,        8,     b"M8[ms]", b"date64")
-_TABLE[16] = Format(b"tts",  True,  FLAT,        4,     b"i4",     b"time32[s]")
-_TABLE[17] = Format(b"ttm",  True,  FLAT,        4,     b"i4",     b"time32[ms]")
-_TABLE[18] = Format(b"ttu",  True,  FLAT,        8,     b"m8[us]", b"time64[us]")
-_TABLE[19] = Format(b"ttn",  True,  FLAT,        8,     b"m8[ns]", b"time64[ns]")
-_TABLE[20] = Format(b"tss:", False, FLAT,        8,     b"M8[s]",  b"timestamp[s]")
-_TABLE[21] = Format(b"tsm:", False, FLAT,        8,     b"M8[ms]", b"timestamp[ms]")
-_TABLE[22] = Format(b"tsu:", False, FLAT,        8,     b"M8[us]", b"timestamp[us]")
-_TABLE[23] = Format(b"tsn:", False, FLAT,        8,     b"M8[ns]", b"timestamp[ns]")
-_TABLE[24] = Format(b"tDs",  True,  FLAT,        8,     b"m8[s]",  b"duration[s]")
-_TABLE[25] = Format(b"tDm",  True,  FLAT,        8,     b"m8[ms]", b"duration[ms]")
-_TABLE[26] = Format(b"tDu",  True,  FLAT,        8,     b"m8[us]", b"duration[us]")
-_TABLE[27] = Format(b"tDn",  True,  FLAT,        8,     b"m8[ns]", b"duration[ns]")
-_TABLE[28] = Format(b"tiM",  True,  OPAQUE,      4,     b"?4",     b"interval[months]")
-_TABLE[29] = Format(b"d:",   False, OPAQUE,      32,    b"?d",     b"decimal")
-_TABLE[30] = Format(b"+ud:", False, OPAQUE,      4,     b"14",     b"dense_union")
-_TABLE[31] = Format(b"+r",   True,  OPAQUE,      0,     b"",       b"run_end_encoded")
-_TABLE[32] = Format(b"n",    True,  OPAQUE,      0,     b"",       b"null")
-_TABLE[33] = Format(b"+m",   True,  LIST,        4,     NULL,      b"map")     # imported as a list
-_TABLE[34] = Format(b"_pl",  False, REFUSED,     0,     NULL,      b"a type that only polars defines")
-_TABLE[35] = Format(b"+us:", False, OPAQUE,      1,     b"1",      b"sparse_union")
-_TABLE[36] = Format(b"tiD",  True,  OPAQUE,      8,     b"?8",     b"interval[days, milliseconds]")
-_TABLE[37] = Format(b"tin",  True,  OPAQUE,      16,    b"?G",     b"interval[months, days, nanoseconds]")
+#                   text      kind         width  number     words
+_TABLE[0] = Format(b"b",      BITS,        0,     NULL,      b"bool in bits")
+_TABLE[1] = Format(b"u",      STRING,      4,     NULL,      b"utf8")
+_TABLE[2] = Format(b"U",      STRING,      8,     NULL,      b"large_utf8")
+_TABLE[3] = Format(b"z",      BYTES,       4,     NULL,      b"binary")
+_TABLE[4] = Format(b"Z",      BYTES,       8,     NULL,      b"large_binary")
+_TABLE[5] = Format(b"vu",     STRING_VIEW, 16,    NULL,      b"utf8_view")
+_TABLE[6] = Format(b"vz",     BYTES_VIEW,  16,    NULL,      b"binary_view")
+_TABLE[7] = Format(b"+l",     LIST,        4,     NULL,      b"list")
+_TABLE[8] = Format(b"+L",     LIST,        8,     NULL,      b"large_list")
+_TABLE[9] = Format(b"+vl",    OPAQUE,      4,     b"?44",    b"list_view")
+_TABLE[10] = Format(b"+vL",   OPAQUE,      8,     b"?88",    b"large_list_view")
+_TABLE[11] = Format(b"+w:",   REGULAR,     0,     NULL,      b"fixed_size_list")
+_TABLE[12] = Format(b"+s",    RECORD,      0,     NULL,      b"struct")
+_TABLE[13] = Format(b"w:",    FLAT,        0,     b"V",      b"fixed_size_binary")
+_TABLE[14] = Format(b"tdD",   FLAT,        4,     b"i4",     b"date32")
+_TABLE[15] = Format(b"tdm",   FLAT,        8,     b"M8[ms]", b"date64")
+_TABLE[16] = Format(b"tts",   FLAT,        4,     b"i4",     b"time32[s]")
+_TABLE[17] = Format(b"ttm",   FLAT,        4,     b"i4",     b"time32[ms]")
+_TABLE[18] = Format(b"ttu",   FLAT,        8,     b"m8[us]", b"time64[us]")
+_TABLE[19] = Format(b"ttn",   FLAT,        8,     b"m8[ns]", b"time64[ns]")
+_TABLE[20] = Format(b"tss:",  FLAT,        8,     b"M8[s]",  b"timestamp[s]")
+_TABLE[21] = Format(b"tsm:",  FLAT,        8,     b"M8[ms]", b"timestamp[ms]")
+_TABLE[22] = Format(b"tsu:",  FLAT,        8,     b"M8[us]", b"timestamp[us]")
+_TABLE[23] = Format(b"tsn:",  FLAT,        8,     b"M8[ns]", b"timestamp[ns]")
+_TABLE[24] = Format(b"tDs",   FLAT,        8,     b"m8[s]",  b"duration[s]")
+_TABLE[25] = Format(b"tDm",   FLAT,        8,     b"m8[ms]", b"duration[ms]")
+_TABLE[26] = Format(b"tDu",   FLAT,        8,     b"m8[us]", b"duration[us]")
+_TABLE[27] = Format(b"tDn",   FLAT,        8,     b"m8[ns]", b"duration[ns]")
+_TABLE[28] = Format(b"tiM",   OPAQUE,      4,     b"?4",     b"interval[months]")
+_TABLE[29] = Format(b"d:",    OPAQUE,      32,    b"?d",     b"decimal")
+_TABLE[30] = Format(b"+ud:",  OPAQUE,      4,     b"14",     b"dense_union")
+_TABLE[31] = Format(b"+r",    OPAQUE,      0,     b"",       b"run_end_encoded")
+_TABLE[32] = Format(b"n",     OPAQUE,      0,     b"",       b"null")
+_TABLE[33] = Format(b"+m",    LIST,        4,     NULL,      b"map")     # imported as a list
+_TABLE[34] = Format(b"+us:",  OPAQUE,      1,     b"1",      b"sparse_union")
+_TABLE[35] = Format(b"tiD",   OPAQUE,      8,     b"?8",     b"interval[days, milliseconds]")
+_TABLE[36] = Format(b"tin",   OPAQUE,      16,    b"?G",     b"interval[months, days, nanoseconds]")
 
 # Rows for the formats of numbers, indexed by the letter of the format. Generated from the table of element types.
 cdef Format[128] _NUMBERS
@@ -221,7 +227,7 @@ cdef int _letter
 for _letter in range(1, 128):
     _row = dtypes.by_arrow(_letter)
     if _row != NULL:
-        _NUMBERS[_letter] = Format(NULL, True, FLAT, <int> _row.itemsize, NULL, _row.name)
+        _NUMBERS[_letter] = Format(NULL, FLAT, <int> _row.itemsize, NULL, _row.name)
 
 # NumPy's dtypes of the rows of kind FLAT, created once: `numpy.dtype(name)` took 0.13 of the 0.6 us in which a short chunk of
 # dates was imported (a loop over 10,000 chunks, 2026-11-27). The formats of datetime64 and timedelta64 by dtype.
@@ -239,6 +245,7 @@ for _number in range(ROWS):
 cdef const Format* find_format(const char* text) noexcept nogil:
     """Return the table row of a format string, or NULL if the format is unknown."""
     cdef int k
+    cdef size_t size
     if text == NULL or text[0] <= 0:      # formats are ASCII
         return NULL
     if text[1] == 0 and _NUMBERS[<int> text[0]].words != NULL:
@@ -246,9 +253,8 @@ cdef const Format* find_format(const char* text) noexcept nogil:
     for k in range(ROWS):
         if text[0] != _TABLE[k].text[0]:
             continue
-        if strcmp(text, _TABLE[k].text) == 0:
-            return &_TABLE[k]
-        if not _TABLE[k].exact and strncmp(text, _TABLE[k].text, strlen(_TABLE[k].text)) == 0:
+        size = strlen(_TABLE[k].text)
+        if strncmp(text, _TABLE[k].text, size) == 0 and (text[size] == 0 or text[size - 1] == c":"):
             return &_TABLE[k]
     return NULL
 
@@ -311,7 +317,7 @@ def layout_of(str meaning not None):
     """
     cdef bytes text = meaning.encode()
     cdef const Format* row = find_format(text)
-    if row == NULL or row.kind == REFUSED or not is_opaque(row):
+    if row == NULL or not is_opaque(row):
         raise interface_error("Arrow", "format", meaning, "the format of an opaque array, such as 'n' or '+r'")
     letters = (<bytes> row.number).lstrip(b"?")
     children = children_of(row)
@@ -363,37 +369,18 @@ cdef class Import:
     cdef DLDevice device
     cdef intptr_t stream           # CUDA: a stream that waits for the producer's work; 0: no work is pending
 
+    def __cinit__(self):
+        self.device = DLDevice(kDLCPU, 0)
+
     def __init__(self):
         raise TypeError("cannot create 'Import' instances directly; use arrayhub.asarray or arrayhub.asnested")
 
     def __dealloc__(self):
-        cdef Aside aside = put_aside()
-        if self.array.release != NULL:
-            self.array.release(&self.array)
-            self.array.release = NULL
-        drop_schema(&self.schema)
-        put_back(aside)
+        drop_struct(&self.array)
+        drop_struct(&self.schema)
 
     def __repr__(self):
         return f"<memory of an Arrow array, released by {<size_t> <void*> self.array.release:#x}>"
-
-
-cdef inline void drop_schema(ArrowSchema* schema) noexcept:
-    cdef Aside aside
-    if schema.release != NULL:
-        aside = put_aside()
-        schema.release(schema)
-        schema.release = NULL
-        put_back(aside)
-
-
-cdef Import new_import():
-    cdef Import owner = Import.__new__(Import)
-    owner.schema.release = NULL
-    owner.array.release = NULL
-    owner.device = DLDevice(kDLCPU, 0)
-    owner.stream = 0
-    return owner
 
 
 cdef void* pointer_in(object capsule, const char* name, str source) except NULL:
@@ -457,24 +444,48 @@ cdef int move_schema(Import owner, object capsule, str source) except -1:
     return move_struct(&owner.schema, <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, source), "ArrowSchema")
 
 
+# ------------------------------------------------------------------------------------------------------------ exported structs
+
+
+cdef inline size_t size_below(int64_t children, bint dictionary, size_t size) noexcept:
+    """Return the number of bytes that `place_below` uses. `size` is the size of one struct."""
+    return children * sizeof(void*) + (children + dictionary) * size
+
+
+cdef inline char* place_below(Node* out, void* space, int64_t children, bint dictionary) noexcept:
+    """Let a struct point to its children and its dictionary, which are placed in `space`. Return the end of the used space."""
+    cdef int64_t k
+    out.children = <Node**> space
+    cdef Node* below = <Node*> (out.children + children)
+    for k in range(children):
+        out.children[k] = below + k
+    out.n_children = children
+    out.dictionary = below + children if dictionary else NULL
+    return <char*> (below + children + dictionary)
+
+
+cdef inline void release_below(Node* node) noexcept nogil:
+    """Release the children and the dictionary of a struct, except those that a consumer has moved: their `release` is NULL."""
+    cdef int64_t k
+    for k in range(node.n_children):
+        if node.children[k].release != NULL:
+            node.children[k].release(node.children[k])
+    if node.dictionary != NULL and node.dictionary.release != NULL:
+        node.dictionary.release(node.dictionary)
+
+
 cdef struct Body:              # private data of an exported array; its buffer pointers and child structs follow in memory
     PyObject* owner            # owner of the buffers of this node
     cuda.CudaEvent event       # set for the outermost array in a CUDA device array
 
 
 cdef void _release_array(ArrowArray* array) noexcept nogil:
-    """Release an array and its children. If a consumer has moved a child, its `release` is NULL, and the child is skipped."""
-    cdef int64_t k
     if array == NULL or array.release == NULL:
         return
     if is_finalizing():      # Python code can no longer run, so the memory is kept until the process ends
         array.release = NULL
         return
-    for k in range(array.n_children):
-        if array.children[k].release != NULL:
-            array.children[k].release(array.children[k])
-    if array.dictionary != NULL and array.dictionary.release != NULL:
-        array.dictionary.release(array.dictionary)
+    release_below(array)
     free_body(<Body*> array.private_data)
     array.release = NULL
 
@@ -490,21 +501,15 @@ cdef void free_body(Body* body) noexcept with gil:
 
 cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children, bint dictionary) except NULL:
     """Allocate the buffer pointers, children and dictionary of `out`, and set its release function."""
-    cdef int64_t structs = children + dictionary, k
-    cdef size_t size = sizeof(Body) + buffers * sizeof(void*) + children * sizeof(void*) + structs * sizeof(ArrowArray)
-    cdef Body* body = <Body*> PyMem_RawCalloc(1, size)
+    cdef size_t size = sizeof(Body) + buffers * sizeof(void*)
+    cdef Body* body = <Body*> PyMem_RawCalloc(1, size + size_below(children, dictionary, sizeof(ArrowArray)))
     if body == NULL:
         raise MemoryError
     Py_INCREF(owner)
     body.owner = <PyObject*> owner
     out.buffers = <const void**> (<char*> body + sizeof(Body))
     out.n_buffers = buffers
-    out.children = <ArrowArray**> (out.buffers + buffers)
-    out.n_children = children
-    cdef ArrowArray* below = <ArrowArray*> (out.children + children)
-    for k in range(children):
-        out.children[k] = below + k
-    out.dictionary = below + children if dictionary else NULL
+    place_below(out, out.buffers + buffers, children, dictionary)
     out.offset = 0
     out.private_data = body
     out.release = _release_array

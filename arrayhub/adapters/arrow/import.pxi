@@ -8,7 +8,7 @@ cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memcpy, strcmp, strlen
+from libc.string cimport memcpy, strcmp, strlen, strncmp
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.cpython.exceptions cimport put_aside, put_back
@@ -118,9 +118,9 @@ cdef dict pairs_in(bytes metadata):
     return dict(zip(strings[::2], strings[1::2]))
 
 
-cdef dict pairs_of(ArrowSchema* schema):
-    """Return the metadata of a schema as a dict, including the name and the metadata of the extension type."""
-    return pairs_in(raw_metadata(schema))
+cdef object extension_name(bytes metadata):
+    """Return the name of the extension type in encoded metadata, which may be None. Return None without a name."""
+    return pairs_in(metadata).get(b"ARROW:extension:name")
 
 
 cdef tuple field_of(ArrowSchema* schema, const char* conventional):
@@ -156,17 +156,13 @@ cdef tuple field_of_node(object node, tuple field):
     return field
 
 
-cdef object extension_name(ArrowSchema* schema):
-    return None if schema.metadata == NULL else pairs_of(schema).get(b"ARROW:extension:name")
-
-
 cdef object extended(object node, ArrowSchema* schema, Descriptor validity, Py_ssize_t bit):
     """Convert the storage of a canonical extension type to the array that the type describes.
 
     Return the storage of other extension types unchanged, as the specification permits. `validity` is the bitmap of the node
     or None, and `bit` the position of its first element in the bitmap.
     """
-    cdef dict pairs = pairs_of(schema)
+    cdef dict pairs = pairs_in(raw_metadata(schema))
     name = pairs.get(b"ARROW:extension:name")
     if name == b"arrow.fixed_shape_tensor" and isinstance(node, Tree):
         dense = dense_content(node)
@@ -234,15 +230,6 @@ cdef bint is_dense_where_valid(Tree rows, Descriptor validity, Py_ssize_t bit):
         if is_missing(items, k) and bit_at(<const uint8_t*> validity.data_, bit + k // rows.width):
             return False
     return True
-
-
-cdef object name_in(bytes metadata):
-    """Return the name of the extension type in the metadata of a schema, which may be None. Return None without a name."""
-    return None if metadata is None else pairs_in(metadata).get(b"ARROW:extension:name")
-
-
-cdef bint is_tensor(bytes metadata):
-    return name_in(metadata) == b"arrow.fixed_shape_tensor"
 
 
 cdef bint has_flat_storage(ArrowSchema* schema) noexcept:
@@ -365,7 +352,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
     cdef Py_ssize_t nulls = nulls_in(schema, array, length) if has_bitmap(row) else 0
     cdef Descriptor validity = None
     if nulls != 0:
-        validity = buffer_of(owner, array.buffers[0], first >> 3, ((first & 7) + length + 7) >> 3)
+        validity = bytes_of(owner, array.buffers[0], first >> 3, ((first & 7) + length + 7) >> 3)
     cdef object node
     if array.dictionary != NULL:
         node = build_categorical(owner, schema, array, row, first, length)
@@ -397,7 +384,7 @@ cdef object with_field(object node, ArrowSchema* schema, bint is_root):
     if schema.metadata == NULL and flags == ARROW_FLAG_NULLABLE:
         return node
     if not isinstance(node, Tree):
-        name = extension_name(schema)
+        name = extension_name(raw_metadata(schema))
         if name is None or (not is_root and is_converted(<Descriptor> node, schema, name)):
             return node
         node = flat(node)
@@ -435,11 +422,6 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array) except NUL
     cdef const Format* row = find_format(schema.format)
     if row == NULL:
         raise format_error(schema)
-    if row.kind == REFUSED:
-        raise Refusal(
-            "Arrow", f"format {text_of(schema.format)} is {row.words.decode()}, which is not supported; accepted: numbers,"
-            " times, strings, lists, structs and dictionaries. Use x.cast(polars.Decimal(38, 0)); x.cast(float) rounds"
-        )
     check_counts(schema, array, row)
     if array.length < 0:
         raise array_error(schema, "length", array.length, "zero or more")
@@ -449,6 +431,12 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array) except NUL
 
 
 cdef object format_error(ArrowSchema* schema):
+    """Return the error for a format that the table does not have."""
+    if strncmp(schema.format, b"_pl", 3) == 0:
+        return Refusal(
+            "Arrow", f"format {text_of(schema.format)} is a type that only polars defines, which is not supported; accepted:"
+            " numbers, times, strings, lists, structs and dictionaries. Use x.cast(polars.Decimal(38, 0)); x.cast(float) rounds"
+        )
     return interface_error("Arrow", "format", schema.format, "a format of the C data interface, such as 'g' or '+l'")
 
 
@@ -521,7 +509,8 @@ cdef inline Descriptor blank(Import owner, const void* data, Py_ssize_t length):
     return a
 
 
-cdef inline Descriptor finished(Descriptor a):
+cdef inline Descriptor finish(Descriptor a):
+    """Seal an array whose element type was set."""
     a.byte_strides_[0] = a.itemsize_
     seal(a)
     adopt(a)
@@ -533,11 +522,17 @@ cdef inline Descriptor finished(Descriptor a):
     return a
 
 
-cdef Descriptor buffer_of(Import owner, const void* data, Py_ssize_t start, Py_ssize_t nbytes):
+cdef Descriptor elements_of(Import owner, const void* data, Py_ssize_t first, Py_ssize_t length,
+                            const dtypes.ElementType* element):
+    """Return a range of elements of a buffer as an array."""
+    cdef Descriptor a = blank(owner, advance(data, first, element.itemsize), length)
+    set_type(a, element)
+    return finish(a)
+
+
+cdef Descriptor bytes_of(Import owner, const void* data, Py_ssize_t start, Py_ssize_t nbytes):
     """Return a range of bytes of a buffer as an array of uint8."""
-    cdef Descriptor a = blank(owner, advance(data, start, 1), nbytes)
-    set_type(a, dtypes.by_arrow(c"C"))
-    return finished(a)
+    return elements_of(owner, data, start, nbytes, dtypes.by_arrow(c"C"))
 
 
 cdef inline const void* advance(const void* data, Py_ssize_t elements, Py_ssize_t itemsize) except? NULL:
@@ -550,22 +545,18 @@ cdef inline const void* advance(const void* data, Py_ssize_t elements, Py_ssize_
     return <const void*> address
 
 
-cdef Descriptor integers(Import owner, const void* data, Py_ssize_t start, Py_ssize_t length, int width):
-    cdef Descriptor a = blank(owner, advance(data, start, width), length)
-    set_type(a, dtypes.by_arrow(c"i" if width == 4 else c"l"))
-    return finished(a)
-
-
 cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py_ssize_t length, int width):
     """Return the `length + 1` offsets of a node, or an empty array for a node without elements on a device.
 
     The buffers of a node without elements are not read, because Arrow C++ permits them to have 0 bytes (ARROW-544,
     `cpp/src/arrow/array/validate.cc`).
     """
-    if length == 0:
-        return integers(owner, _NO_OFFSETS, 0, 1, width) if owner.device.device_type == kDLCPU else \
-            integers(owner, array.buffers[1], first, 0, width)
-    return integers(owner, array.buffers[1], first, length + 1, width)
+    cdef const dtypes.ElementType* element = dtypes.by_arrow(c"i" if width == 4 else c"l")
+    if length > 0:
+        return elements_of(owner, array.buffers[1], first, length + 1, element)
+    if owner.device.device_type == kDLCPU:
+        return elements_of(owner, _NO_OFFSETS, 0, 1, element)
+    return elements_of(owner, array.buffers[1], first, 0, element)
 
 
 cdef Py_ssize_t number_after(ArrowSchema* schema, const char* digits) except -1:
@@ -584,9 +575,7 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
     cdef Py_ssize_t width = row.width
     cdef object dtype = None
     if row.number == NULL:
-        a = blank(owner, advance(array.buffers[1], first, width), length)
-        set_type(a, dtypes.by_arrow(schema.format[0]))
-        return finished(a)
+        return elements_of(owner, array.buffers[1], first, length, dtypes.by_arrow(schema.format[0]))
     if row.number[0] == c"V":
         width = number_after(schema, schema.format + 2)
         if width > 1 << 30:
@@ -596,7 +585,7 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
         dtype = _DTYPES[row.number]
     a = blank(owner, advance(array.buffers[1], first, width), length)
     set_dtype(a, dtype)
-    finished(a)
+    finish(a)
     if not has_logical_type(schema.format, row):
         return a
     t = new_tree(row.kind, length)
@@ -622,9 +611,7 @@ cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* arr
     if element == NULL or element.kind == c"f":
         raise array_error(schema, "format", schema.format, "the format of an integer type for the indices of a dictionary")
     cdef Tree t = new_tree(CATEGORICAL, length)
-    t.indices = blank(owner, advance(array.buffers[1], first, element.itemsize), length)
-    set_type(t.indices, element)
-    finished(t.indices)
+    t.indices = elements_of(owner, array.buffers[1], first, length, element)
     t.content = build(owner, schema.dictionary, array.dictionary, 0, array.dictionary.length)
     if schema.flags & ARROW_FLAG_DICTIONARY_ORDERED:
         t.meaning = "ordered"
@@ -638,7 +625,7 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
     cdef Tree t = new_tree(row.kind, length)
     if has(t, BIT_PACKED):
         t.bit = first & 7 if length else 0      # the buffer of an empty array may be empty
-        t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
+        t.content = bytes_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
     elif has(t, FIELDS):
         fill_children(t, owner, schema, array, first, length)
     elif has(t, VIEWS):
@@ -668,7 +655,7 @@ cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* arr
         raise array_error(schema, f"offsets[{offsets.shape_[0] - 1}]", end, "zero or more")
     if end > 0 and array.buffers[2] == NULL:
         raise array_error(schema, "buffers[2]", None, f"the address of {end} bytes of characters")
-    return buffer_of(owner, array.buffers[2], 0, end)
+    return bytes_of(owner, array.buffers[2], 0, end)
 
 
 cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first,
@@ -689,11 +676,11 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
             raise array_error(schema, f"sizes[{k}]", integer_at(sizes, 8, k), "zero or more bytes")
         if array.buffers[2 + k] == NULL and integer_at(sizes, 8, k) > 0:
             raise array_error(schema, f"buffers[{2 + k}]", None, f"the address of {integer_at(sizes, 8, k)} bytes")
-        parts.append(buffer_of(owner, array.buffers[2 + k], 0, integer_at(sizes, 8, k)))
+        parts.append(bytes_of(owner, array.buffers[2 + k], 0, integer_at(sizes, 8, k)))
     cdef Py_ssize_t ignored
     if layout.checked_mul(length, VIEW_BYTES, &ignored):
         raise array_error(schema, "length", array.length, "a length whose views end within the address space")
-    t.content = reshape(buffer_of(owner, advance(array.buffers[1], first, VIEW_BYTES), 0, VIEW_BYTES * length),
+    t.content = reshape(bytes_of(owner, advance(array.buffers[1], first, VIEW_BYTES), 0, VIEW_BYTES * length),
                         (length, VIEW_BYTES))
     t.parts = tuple(parts)
     return 0
@@ -733,7 +720,7 @@ cdef Tree build_opaque(Import owner, ArrowSchema* schema, ArrowArray* array, con
         size = item_size(row.number[k], schema.format)
         a = blank(owner, advance(array.buffers[k], first, size), length)
         set_dtype(a, _ITEMS[size])
-        buffers.append(finished(a))
+        buffers.append(finish(a))
     t.buffers = tuple(buffers)
     cdef bint sliced = is_sliced_with(t)
     fill_children(t, owner, schema, array, first if sliced else 0, length if sliced else -1)
@@ -806,7 +793,7 @@ cdef list read_stream(Stream* source, Check check, object obj):
     """
     cdef Stream stream
     move_struct(&stream, source, name_of_struct(source))
-    cdef Import owner = new_import()
+    cdef Import owner = Import.__new__(Import)
     cdef list chunks = [owner]
     try:
         read_schema(&stream, &owner.schema)
@@ -814,14 +801,12 @@ cdef list read_stream(Stream* source, Check check, object obj):
             check(&owner.schema, obj)
         while read_next(&stream, owner):
             PyErr_CheckSignals()
-            owner = new_import()
+            owner = Import.__new__(Import)
             chunks.append(owner)
         if len(chunks) > 1:
             chunks.pop()
     finally:
-        aside = put_aside()
-        stream.release(&stream)
-        put_back(aside)
+        drop_struct(&stream)
     return chunks
 
 
@@ -881,7 +866,7 @@ cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
     cdef const Format* row = find_format(schema.format)
     if row == NULL:
         raise format_error(schema)
-    cdef int buffers = 0 if row.kind == REFUSED else buffers_of(row)
+    cdef int buffers = buffers_of(row)
     new_body(out, None, 3 if buffers == ANY else buffers, schema.n_children, schema.dictionary != NULL)
     for k in range(schema.n_children):
         make_empty(out.children[k], schema.children[k])
@@ -903,7 +888,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef Import owner = import_single(obj)
     if owner is not None:
         node = build_root(owner, &owner.schema)
-        drop_schema(&owner.schema)
+        drop_struct(&owner.schema)
         return dense(node, obj)
     if not is_stream(obj):
         return single(import_chunks(obj, NULL), obj)
@@ -1010,7 +995,7 @@ cdef int check_unread(object obj) except -1:
 cdef int check_format(ArrowSchema* schema, object obj) except -1:
     """Raise BufferError if a type cannot be a dense array. Accept every fixed-size list without examining its values."""
     cdef const Format* row = find_format(schema.format)
-    if schema.dictionary == NULL and (row == NULL or row.kind == REFUSED):
+    if schema.dictionary == NULL and row == NULL:
         return 0
     cdef int kind = CATEGORICAL if schema.dictionary != NULL else row.kind
     if NODE_KINDS[kind].properties & FOREIGN:
@@ -1035,7 +1020,7 @@ cdef Import stated_schema(object obj):
         raise
     except Exception:
         return None
-    cdef Import owner = new_import()
+    cdef Import owner = Import.__new__(Import)
     move_schema(owner, capsule, "__arrow_c_schema__()")
     validate_schema(&owner.schema, "ArrowSchema")
     return owner
@@ -1052,7 +1037,7 @@ def unread(obj, /):
     if owner is not None:
         row = find_format(owner.schema.format)
     kind = "" if row == NULL else f" of Arrow's type {row.words.decode()}"
-    if row != NULL and row.kind != REFUSED and NODE_KINDS[row.kind].properties & FIELDS:
+    if row != NULL and NODE_KINDS[row.kind].properties & FIELDS:
         kind = f" of records with {owner.schema.n_children} field{'' if owner.schema.n_children == 1 else 's'}"
     return f"a stream{kind}, which can be read once"
 
@@ -1063,7 +1048,7 @@ cdef list parse_chunks(object obj):
     if owner is None:
         return import_chunks(obj, NULL)
     column = build_column(owner, &owner.schema)
-    drop_schema(&owner.schema)
+    drop_struct(&owner.schema)
     return [column]
 
 
@@ -1122,7 +1107,7 @@ cdef list import_chunks(object obj, Check check):
         if owner.array.release == NULL:       # a stream without chunks
             make_empty(&owner.array, &owner.schema)
         chunks.append(build_column(owner, &first.schema))
-    drop_schema(&first.schema)
+    drop_struct(&first.schema)
     if record_of(obj) & ARROW_BYTES_ARE_OBJECTS:
         for node in chunks:
             visit_arrays(node, refuse_objects, <void*> obj)
@@ -1155,7 +1140,7 @@ cdef unsigned int interfaces_of(object cls) except? 0:
 
 cdef Import import_struct(object obj, bint on_device):
     """Import an object through ``__arrow_c_device_array__`` or ``__arrow_c_array__``."""
-    cdef Import owner = new_import()
+    cdef Import owner = Import.__new__(Import)
     cdef str source = "__arrow_c_device_array__()" if on_device else "__arrow_c_array__()"
     pair = obj.__arrow_c_device_array__() if on_device else obj.__arrow_c_array__()
     if type(pair) is not tuple or len(<tuple> pair) != 2:
