@@ -632,7 +632,7 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     found = _of_column(obj, source, consumer, column)
     if found.verdict in (CANNOT, NOT_TRIED) and not found.call:
         x = "arrayhub.asnested(x, copy=True)" if len(node.chunks) > 1 else "x" if own else "arrayhub.asnested(x)"
-        call = _call_on_parts(node, consumer, column, x) or _call_without_library(obj)
+        call = _call_on_parts(node, consumer, column, x) or _call_without_library(obj, source)
         found = Verdict(consumer, found.verdict, found.reason, call)
     shared = not column.lists and (kind_of(node).numbers or kind_of(node).width)
     if node.device.type == "cpu" or shared:
@@ -642,10 +642,11 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     return Verdict(consumer, CANNOT, why, call)
 
 
-def _call_without_library(obj: Any) -> str:
+def _call_without_library(obj: Any, source: Source) -> str:
     """Return the call for nested data that the library cannot represent in any form."""
     if not issubclass(type(obj), NestedArray):
-        return "arrayhub.asnested(x)"
+        by_copy = getattr(source.refusal, "call", "") == _BY_COPY
+        return call_of(NESTED, "x", "copy=None" if by_copy else "")
     return "x.to_list()" if _is_on_host(obj) else "x.to_host().to_list()"
 
 
@@ -819,7 +820,7 @@ def _call_instead(obj: Any, source: Source, consumer: str) -> str:
         return call_of(consumer, "arrayhub.as_arrow(x).cast('float64')", "copy=True")
     if consumer != "arrow":  # Arrow has the most types
         return _of_nested_consumer(obj, source, "arrow").call
-    return _call_without_library(obj)
+    return _call_without_library(obj, source)
 
 
 # --------------------------------------------------------------------------------------------------- other objects
@@ -887,7 +888,7 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
             return Verdict(consumer, NOT_TRIED, f"{consumer}.from_dlpack decides, and explain does not call it")
         if not works or (column is not None and column.array is None):
             verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
-            return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, _call_without_library(obj))
+            return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, _call_without_library(obj, source))
         if column is not None:
             leaf, copied = column.leaf, dense.reason
             if column.lists:  # which `asarray` refuses without copy=True, as dates of 8 bytes

@@ -240,7 +240,7 @@ def test_lazy_bits_of_torch_are_resolved_by_copies(library, copy):
     t = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex64).conj()
     assert ah.as_numpy(export(t, library, copy=copy)).tolist() == [1 - 2j, 3 + 1j]
     assert ah.as_numpy(export(t.imag, library, copy=copy)).tolist() == [-2, 1]
-    with pytest.raises(BufferError, match="resolve_conj"):
+    with pytest.raises(BufferError, match=r"is_conj\(\) is True.*x, copy="):
         export(t, library, copy=False)
     dtype = "complex64" if library == "jax" else "complex128"
     assert ah.as_numpy(export(t, library, dtype=dtype)).tolist() == [1 - 2j, 3 + 1j]

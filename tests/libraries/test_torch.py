@@ -33,8 +33,8 @@ REFUSED = {
     "Parameter": ("torch.nn.Parameter(torch.ones(3))", r"x\.detach\(\)"),
     "subclass with grad": ("torch.ones(3, requires_grad=True).as_subclass(Sub)", r"x\.detach\(\)"),
     "uninitialized": ("torch.nn.UninitializedParameter()", "torch: "),
-    "conj": ("torch.ones(3, dtype=torch.complex64).conj()", r"x\.resolve_conj\(\)"),
-    "neg": ("torch.ones(3, dtype=torch.complex64).conj().imag", r"x\.resolve_neg\(\)"),
+    "conj": ("torch.ones(3, dtype=torch.complex64).conj()", r"x\.resolve_conj\(\)|x, copy=None"),
+    "neg": ("torch.ones(3, dtype=torch.complex64).conj().imag", r"x\.resolve_neg\(\)|x, copy=None"),
     "sparse": (
         "torch.eye(3).to_sparse()",
         r"sparse_coo; accepted: torch.strided, as of x\.to_dense\(\)\. Call arrayhub\.as(array|sparse)\(",
