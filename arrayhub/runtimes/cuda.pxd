@@ -2,7 +2,7 @@
 
 from libc.stdint cimport intptr_t, uint64_t
 
-from arrayhub._core.descriptor cimport Descriptor, DLDevice
+from arrayhub._core.descriptor cimport Descriptor, DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 
 cdef extern from "platform.h" nogil:
     int getpid()
@@ -83,3 +83,8 @@ cpdef int order_streams(intptr_t producer, intptr_t consumer, int device, int co
 cdef int consumer_ready(Descriptor a, object stream) except -1
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
 cdef intptr_t safe_stream(Descriptor a) except? -2
+
+
+cdef inline bint is_cuda(int device_type) noexcept nogil:
+    """Return whether a DLPack device type is one of CUDA's: device, pinned or managed memory."""
+    return device_type in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged)
