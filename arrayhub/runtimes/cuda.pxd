@@ -82,7 +82,7 @@ cdef void destroy_event(CudaEvent event) noexcept
 cpdef int order_streams(intptr_t producer, intptr_t consumer, int device, int consumer_device=*) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
-cdef intptr_t safe_stream(Descriptor a) except? -2
+cpdef intptr_t safe_stream(Descriptor a) except? -2
 
 
 cdef inline bint is_cuda(int device_type) noexcept nogil:

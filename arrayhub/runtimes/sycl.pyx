@@ -62,8 +62,8 @@ ctypedef int (*GetInfo)(void* object, unsigned int what, size_t size, void* valu
 ctypedef int (*AllocInfo)(void* context, const void* pointer, unsigned int what, size_t size, void* value,
                           size_t* written) noexcept nogil
 
-# Functions in the order of _FUNCTIONS: those of dpctl's Cython modules, and those of its C library. Those from `backend` on find
-# the allocation of a pointer, which SYCL does not report. If the machine lacks one of these, it is NULL:
+# Functions in the order of _FUNCTIONS: those of dpctl's Cython modules, then those of its C library. Those from `backend` on
+# find the allocation of a pointer, which SYCL does not report. If the machine lacks one of these, it is NULL:
 #
 # - OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory)
 # - Level Zero: zeMemGetAddressRange (core specification). Level Zero places small allocations inside larger allocations, and

@@ -172,6 +172,7 @@ def _transfer(array, out, writing, progress):
         return True
     source, target = array.device.id, out.device.id
     allow_peer(source, target)
+    allow_peer(target, source)
     route = Route(out, array)
     gathers = route.host_runs
     if not gathers:

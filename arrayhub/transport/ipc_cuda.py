@@ -29,8 +29,8 @@ from arrayhub.runtimes.cuda import (
     PER_THREAD_STREAM,
     has_device,
     primary_context_of,
+    safe_stream,
     stream_handle,
-    stream_of_array,
 )
 from arrayhub.transport.ipc_server import Borrow
 
@@ -145,8 +145,7 @@ class Export:
             raise BufferError(_why(pool, error)) from error
         with _on_device(self._device):
             _call("cuEventCreate", ctypes.byref(self._event), _DISABLE_TIMING | _INTERPROCESS)
-        stream = stream_of_array(array)
-        self._stream = LEGACY_STREAM if stream is None else stream
+        self._stream = safe_stream(array) or LEGACY_STREAM
         self._record()
 
     def _record(self) -> None:
