@@ -35,7 +35,7 @@ from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.runtimes.sycl cimport is_queue
 
-from arrayhub._core.descriptor import IN_MESSAGES
+from arrayhub._core.descriptor import IN_MESSAGES, TYPE_NAMES
 from arrayhub._core.errors import INSTEAD, NO_CUDA_DEVICE, Refusal, interface_error, needed, show
 from arrayhub.runtimes import CUDA_FILE
 
@@ -712,6 +712,9 @@ cpdef intptr_t safe_stream(Descriptor a) except? -2:
     return LEGACY_STREAM
 
 
+ALLOCATORS = {"cuda": "alloc", "cuda_managed": "malloc_managed", "cuda_host": "alloc_pinned_memory"}     # in cupy.cuda
+
+
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     """Allocate device, managed or pinned memory for `a` with cupy. Device memory is ordered on cupy's current stream."""
     driver_for(device.device_id)      # before the import, because without a device, the error should not be about cupy
@@ -719,12 +722,7 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     current = cupy.cuda.Device(device.device_id)
     current.__enter__()      # no `with`, which requires a traceback that a MemoryError may lack
     try:
-        if device.device_type == kDLCUDAHost:
-            memory = cupy.cuda.alloc_pinned_memory(nbytes)
-        elif device.device_type == kDLCUDAManaged:
-            memory = cupy.cuda.malloc_managed(nbytes)
-        else:
-            memory = cupy.cuda.alloc(nbytes)
+        memory = getattr(cupy.cuda, ALLOCATORS[TYPE_NAMES[device.device_type]])(nbytes)
         stream = cupy.cuda.get_current_stream()
     finally:
         current.__exit__(None, None, None)
