@@ -66,7 +66,6 @@ cdef int device_of(intptr_t stream) except -1
 cdef int locate(Descriptor a, bint ask_last=*) except -1
 cdef DLDevice device_at(uint64_t address) except *
 cpdef intptr_t stream_handle(object stream) except? 0
-cdef intptr_t handle_or_null(object stream, intptr_t null) except? 0
 cdef int check_handle(intptr_t stream) except -1
 cdef intptr_t checked_handle(object stream) except? 0
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0
