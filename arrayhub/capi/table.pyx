@@ -326,7 +326,7 @@ cdef int queue_ref(object array, void** out) except -1:
     # The queue outlives the array: the array, its memory or the table of the devices' queues refers to it.
     out[0] = sycl.queue_ref_of(a)
     if out[0] == NULL:
-        out[0] = sycl.ref_of(queue)
+        out[0] = sycl.checked_ref(queue)
     return 0
 
 

@@ -477,11 +477,6 @@ cdef object queue_of_ref(void* queue):
     return _call.queue_make(queue)
 
 
-cdef QueueRef ref_of(object queue) noexcept:
-    """Return the ``sycl::queue*`` of a ``dpctl.SyclQueue``. The pointer is valid while the object lives."""
-    return _call.queue_ref(<PyObject*> queue)
-
-
 cdef object from_capsule(object syclobj):
     """Return the queue or context in a capsule, or in the result of ``_get_capsule()``."""
     capsule = syclobj
@@ -935,6 +930,7 @@ def checked_queue(stream):
 
 
 cdef QueueRef checked_ref(object queue) except NULL:
+    """Return the ``sycl::queue*`` of a ``dpctl.SyclQueue``. The pointer is valid while the object lives."""
     checked_queue(queue)
     return _call.queue_ref(<PyObject*> queue)
 
