@@ -54,8 +54,6 @@ from arrayhub._core.descriptor cimport (
     is_digit,
     kDLCPU,
     kDLCUDA,
-    kDLCUDAHost,
-    kDLCUDAManaged,
     kDLOneAPI,
     new_array,
     reserve,
@@ -71,7 +69,7 @@ from arrayhub.adapters cimport buffer
 from arrayhub.adapters.table cimport ARRAY_INTERFACE, ARRAY_STRUCT, CUDA_DICT, PROTOCOL_NUMBERS, SYCL_DICT
 from arrayhub.adapters.type_cache cimport SILENT_ON_DEFAULT, SYCL_IS_READONLY, record_of, record_of_type
 from arrayhub.runtimes cimport sycl
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, locate, safe_stream
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, is_cuda, locate, safe_stream
 from arrayhub.runtimes.sycl cimport NAME
 
 from arrayhub._core.descriptor import IN_MESSAGES
@@ -986,7 +984,7 @@ cdef object emit_cuda_array(Descriptor a):
     stream order, or None if no work is pending.
     """
     cdef intptr_t stream
-    if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
+    if not is_cuda(a.device_.device_type):
         raise AttributeError("__cuda_array_interface__: CUDA kernels cannot access this memory; call"
                              " x.to_device('cuda:0'), which copies it")
     typestr, descr = type_keys(a)

@@ -33,14 +33,13 @@ def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
         except (TypeError, ValueError, BufferError, OverflowError) as error:
             raise PydanticCustomError("array_request", "{reason}", {"reason": str(error)}) from error
 
-    def to_lists(value: Any) -> Any:
-        return functions.to_host(value).tolist()
-
     lists = _schema_of_lists(pattern)
     return core_schema.no_info_plain_validator_function(
         validate,
         json_schema_input_schema=lists,
-        serialization=core_schema.plain_serializer_function_ser_schema(to_lists, return_schema=lists, when_used="json"),
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            lambda value: functions.to_host(value).tolist(), return_schema=lists, when_used="json"
+        ),
     )
 
 

@@ -4,7 +4,7 @@ cimport cython
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
@@ -19,9 +19,6 @@ from arrayhub._core.descriptor cimport (
     get_dtype,
     host_readable,
     kDLCPU,
-    kDLCUDA,
-    kDLCUDAHost,
-    kDLCUDAManaged,
     name_of_elements,
     shape_tuple,
     stride_tuple,
@@ -211,12 +208,12 @@ cdef inline bint accepts_type(Descriptor a, const PyUSMArrayRequest* r) noexcept
 
 cdef inline int memory_kinds_of(Descriptor a) noexcept nogil:
     """Return the USM_ARRAY_ON_* bits of an array's memory."""
-    cdef int kind = a.device_.device_type, kinds = <int> USM_ARRAY_ANYWHERE & ~7
+    cdef int kinds = <int> USM_ARRAY_ANYWHERE & ~7
     if host_readable(a):
         kinds |= <int> USM_ARRAY_ON_HOST
     if a.usm_type_:
         kinds |= <int> USM_ARRAY_ON_USM
-    if kind == kDLCUDA or kind == kDLCUDAManaged or kind == kDLCUDAHost:
+    if cuda.is_cuda(a.device_.device_type):
         kinds |= <int> USM_ARRAY_ON_CUDA
     return kinds
 
@@ -303,10 +300,13 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
     targets = cast_targets(a, r)
     if not is_built(a, obj, r):
         return targets[0] if targets and r.may & <int> USM_ARRAY_MAY_CAST and not a.flags_ & PACKED else None
-    from arrayhub.array.casting import exact, out_of_range
+    from arrayhub.array.casting import exact, is_of_kind, out_of_range, rank
 
     numbers = exact(numpy_library.with_ndarrays(obj))
-    alike = [wanted for wanted in accepted_dtypes(r) if are_of_kind(numbers, wanted)]
+    alike = accepted_dtypes(r)
+    if numbers.size:
+        # C treats the integers 0 and 1 as false and true.
+        alike = [wanted for wanted in alike if is_of_kind(numbers, wanted) or rank(wanted) == 0 and rank(numbers.dtype) == 1]
     fitting = [wanted for wanted in alike if out_of_range(numbers, wanted) is None]
     if alike and not fitting:
         number = out_of_range(numbers, alike[0])
@@ -314,6 +314,11 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
         reason = f"holds {show(number)}, out of the range of {alike[0].name}"
         raise refuse(RangeRefusal, obj, reason, f"numbers in the range of {accepted_types(r)}")
     return next(iter([wanted for wanted in targets if wanted in fitting] + fitting), None)
+
+
+cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
+    """Return whether the array was built here from Python numbers, which do not have an element type."""
+    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and numpy_library.is_value(obj) and import_copied(a, obj))
 
 
 cdef list cast_targets(Descriptor a, const PyUSMArrayRequest* r):
@@ -327,6 +332,11 @@ cdef list cast_targets(Descriptor a, const PyUSMArrayRequest* r):
     except TypeError:      # a type that NumPy does not have
         found = []
     return found
+
+
+cdef const dtypes.ElementType* row_of(const PyUSMArrayDataType* dtype) noexcept:
+    """Return the row of a DLPack data type, or NULL if it is unknown."""
+    return dtypes.by_dlpack(dtypes.DLDataType(dtype.code, dtype.bits, dtype.lanes))
 
 
 cdef list accepted_dtypes(const PyUSMArrayRequest* r):
@@ -343,28 +353,7 @@ cdef list accepted_dtypes(const PyUSMArrayRequest* r):
     return found
 
 
-# ----------------------------------------------------------------------------------------- numbers and lists of numbers
-
-
-cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
-    """Return whether the array was built here from Python numbers, which do not have an element type."""
-    return bool(r.may & <int> USM_ARRAY_MAY_BUILD and numpy_library.is_value(obj) and import_copied(a, obj))
-
-
-cdef bint are_of_kind(object numbers, object wanted) except -1:
-    """Return whether numbers keep their kind if they are converted to `wanted`. Empty arrays convert to every type."""
-    from arrayhub.array.casting import is_of_kind, rank
-
-    are_bools = rank(wanted) == 0 and rank(numbers.dtype) == 1       # C treats 0 and 1 as false and true
-    return are_bools or numbers.size == 0 or is_of_kind(numbers, wanted)
-
-
 # ------------------------------------------------------------------------------------------------------- making copies
-
-
-cdef const dtypes.ElementType* row_of(const PyUSMArrayDataType* dtype) noexcept:
-    """Return the row of a DLPack data type, or NULL if it is unknown."""
-    return dtypes.by_dlpack(dtypes.DLDataType(dtype.code, dtype.bits, dtype.lanes))
 
 
 cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
@@ -405,15 +394,14 @@ cdef str target_device(const PyUSMArrayRequest* r):
 
     This is the host, the device of the caller's queue or stream, the current CUDA device, or the first SYCL device.
     """
-    cdef intptr_t handle = cuda.NO_STREAM
+    cdef intptr_t handle
     if where_of(r) & <int> USM_ARRAY_ON_HOST:
         return "cpu"
     stream = None if r.stream == NULL else <object> r.stream
-    is_queue = stream is not None and sycl.is_queue(stream)
+    is_queue = sycl.is_queue(stream)
     if where_of(r) & <int> USM_ARRAY_ON_USM:
         return str(Device(stream)) if is_queue else "oneapi:0"
-    if stream is not None and not is_queue:
-        handle = cuda.checked_handle(stream)
+    handle = cuda.NO_STREAM if stream is None or is_queue else cuda.checked_handle(stream)
     return f"cuda:{cuda.device_of(cuda.LEGACY_STREAM if handle == cuda.NO_STREAM else handle)}"
 
 
@@ -545,9 +533,6 @@ cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
 
 # ---------------------------------------------------------------------------------------------------- requests in Python
 
-cdef enum:
-    MAX_PATTERN = 64      # maximum number of types, and of dimensions, as in inspection/datashape
-
 cdef dict _DEFAULTS = dict(type=None, ndim=None, order=None, writable=False, where="host", may=(), name=None)
 cdef dict _ORDERS = {None: 0, "C": <int> C_CONTIGUOUS, "F": <int> F_CONTIGUOUS}
 cdef dict _PLACES = {
@@ -612,8 +597,8 @@ cdef class Request:
     """
 
     cdef PyUSMArrayRequest r
-    cdef PyUSMArrayDataType dtypes[MAX_PATTERN]
-    cdef Py_ssize_t lengths_[MAX_PATTERN]
+    cdef PyUSMArrayDataType dtypes[layout.MAX_NDIM]      # as many as inspection/datashape accepts
+    cdef Py_ssize_t lengths_[layout.MAX_NDIM]
     cdef bytes name_
     cdef object pattern         # a Pattern, or None
     cdef bint has_more          # whether the struct does not express the pattern completely
@@ -665,14 +650,14 @@ cdef class Request:
 
     cdef int set_ndim(self, object ndim) except -1:
         least, most = ndim if isinstance(ndim, tuple) and len(ndim) == 2 else (ndim, ndim)
-        if not (isinstance(least, int) and isinstance(most, int) and 0 <= least <= most <= MAX_PATTERN):
-            raise ValueError(f"Request: ndim is {show(ndim)}; accepted: 0 to {MAX_PATTERN}, or a tuple of the minimum and the"
-                             " maximum")
+        if not (isinstance(least, int) and isinstance(most, int) and 0 <= least <= most <= layout.MAX_NDIM):
+            raise ValueError(f"Request: ndim is {show(ndim)}; accepted: 0 to {layout.MAX_NDIM}, or a tuple of the minimum and"
+                             " the maximum")
         if least < self.r.min_nd or self.r.shape != NULL and most > self.r.max_nd:
             raise ValueError(f"Request: ndim is {show(ndim)}; accepted: {accepted_ranks(&self.r)}, as the type requires")
         if self.r.shape != NULL:
             return 0
-        self.r.min_nd, self.r.max_nd = least, most if most < MAX_PATTERN else 0
+        self.r.min_nd, self.r.max_nd = least, most if most < layout.MAX_NDIM else 0
         if most == 0:      # 0 as the greatest number of dimensions means no limit, unless lengths are given
             self.r.shape = self.lengths_
         return 0
@@ -713,9 +698,8 @@ cdef class Request:
         >>> Request("float64", may="build").asarray([1, 2]).dtype
         dtype('float64')
         """
-        cdef PyUSMArrayRequest r
+        cdef PyUSMArrayRequest r = self.r
         cdef bytes prefix
-        memcpy(&r, &self.r, sizeof(r))
         if name is not None:
             prefix = checked_name(name)
             r.name = <const char*> prefix

@@ -13,7 +13,6 @@ from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub._core.descriptor cimport (
     CONSTRUCTED,
     IMMUTABLE,
-    NOT_USM,
     PACKED,
     USM_DEVICE,
     WRITEABLE,
@@ -24,9 +23,6 @@ from arrayhub._core.descriptor cimport (
     extent,
     hold_resource,
     kDLCPU,
-    kDLCUDA,
-    kDLCUDAHost,
-    kDLCUDAManaged,
     kDLOneAPI,
     new_array,
     seal,
@@ -237,8 +233,7 @@ cdef int set_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
     cdef bint has_queue = spec.queue != NULL or spec.queue_ref != NULL
     if kind == 0:
         kind = kDLOneAPI if has_queue else kDLCPU
-    cdef bint is_cuda = kind in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged)
-    if spec.stream != NULL and not is_cuda:
+    if spec.stream != NULL and not cuda.is_cuda(kind):
         raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL unless the memory is CUDA memory")
     if kind == kDLOneAPI:
         return put_on_sycl(a, spec)
@@ -246,7 +241,7 @@ cdef int set_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
         raise interface_error(NAME, "device", (spec.device.device_type, ordinal), "(1, 0) or (0, 0) for host memory,"
                               f" {<int> kDLOneAPI} with a queue, or a type of {sorted(TYPE_NAMES)} and an ordinal")
     a.device_ = DLDevice(kind, ordinal)
-    if is_cuda:
+    if cuda.is_cuda(kind):
         cuda.locate(a)      # without a driver or elements, the device of the spec is not checked
         cuda.check_handle(<intptr_t> spec.stream)
         a.stream_ = spec.stream
@@ -262,13 +257,12 @@ cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
         raise interface_error(NAME, "typenum", a.typenum_, "an element type that SYCL supports")
     extent(a, &low, &high)
     queue = queue_of(spec, a.data_ + low if high > low else NULL)
+    usm_type = sycl.usm_type_of_run(a.data_ + low, high - low, queue, &one_allocation)
     if high == low:
-        usm_type = (sycl.usm_type_of(a.data_, queue) if a.data_ != NULL else <int> NOT_USM) or <int> USM_DEVICE
-    else:
-        usm_type = sycl.usm_type_of_run(a.data_ + low, high - low, queue, &one_allocation)
-        if usm_type == NOT_USM or not one_allocation:
-            raise interface_error(NAME, "data", f"{<size_t> (a.data_ + low):#x}",
-                                  f"USM of the queue's context, with all {high - low} bytes in one allocation")
+        usm_type = usm_type or USM_DEVICE
+    elif not one_allocation:
+        raise interface_error(NAME, "data", f"{<size_t> (a.data_ + low):#x}",
+                              f"USM of the queue's context, with all {high - low} bytes in one allocation")
     sycl.set_usm(a, None, usm_type)
     a.producer_ = queue
     return 0
@@ -319,8 +313,7 @@ cdef int wait_for_host(object array) except -1:
 
 cdef int device(object array, PyUSMArrayDevice* out) except -1:
     cdef DLDevice place = device_of(check_array(array, "PyUSMArray_Device"))
-    out.device_type = place.device_type
-    out.device_id = place.device_id
+    out[0] = (<PyUSMArrayDevice*> &place)[0]
     return 0
 
 
@@ -333,7 +326,7 @@ cdef int queue_ref(object array, void** out) except -1:
     # The queue outlives the array: the array, its memory or the table of the devices' queues refers to it.
     out[0] = sycl.queue_ref_of(a)
     if out[0] == NULL:
-        out[0] = sycl.ref_of(queue)
+        out[0] = sycl.checked_ref(queue)
     return 0
 
 

@@ -9,7 +9,7 @@ from arrayhub.convert.functions import EXPORTERS
 from arrayhub.convert.names import OWN, library_name
 from arrayhub.convert.target import Target, array_of, convert_to, target_of
 from arrayhub.libraries.numpy import is_value
-from arrayhub.runtimes.cuda import stream_of_array
+from arrayhub.runtimes.cuda import safe_stream
 from arrayhub.runtimes.sycl import queue_of
 
 
@@ -46,7 +46,9 @@ class Placement:
     def stream(self) -> Any:
         if self._array is None:
             return None
-        return stream_of_array(self._array) if self.device.type == "cuda" else queue_of(self._array)
+        if self.device.type == "cuda":
+            return safe_stream(self._array) or None
+        return queue_of(self._array)
 
     def asarray(self, obj: Any, *, copy: Copy = None, dtype: Any = None) -> Any:
         """Return `obj` as a USMArray on the device.

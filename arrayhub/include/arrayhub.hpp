@@ -217,6 +217,18 @@ inline void translate(const std::exception_ptr &thrown) {
         error.restore();
     }
 }
+
+// pybind11 and nanobind try all overloads twice: first without conversions, then with conversions. A function without
+// overloads is tried once, with conversions. If a view refuses its argument with an exception, later overloads are not tried.
+// If it refuses the argument without an exception, the error message is lost. So a refusal raises an exception only if the
+// function does not have overloads. nanobind.hpp detects overloads by a list that nanobind keeps for the duration of one call.
+// pybind11.hpp detects them by the address of the argument.
+
+// Return whether the current exception concerns the process rather than an argument. Such exceptions are raised at once.
+inline bool concerns_all_overloads() noexcept {
+    return !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
+           PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_ImportError);
+}
 } // namespace detail
 
 // ------------------------------------------------------------------------------------------------------------ objects
@@ -297,12 +309,6 @@ template <> struct element<double> { static constexpr PyUSMArrayDataType type{2,
 template <> struct element<std::complex<float>> { static constexpr PyUSMArrayDataType type{5, 64, 1}; };
 template <> struct element<std::complex<double>> { static constexpr PyUSMArrayDataType type{5, 128, 1}; };
 
-namespace detail {
-inline bool is_same_type(const PyUSMArrayDataType &a, const PyUSMArrayDataType &b) noexcept {
-    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
-}
-} // namespace detail
-
 // List of the element types that a view accepts. view::visit calls a function with a view of the actual type.
 template <class... T> struct one_of {};
 
@@ -325,6 +331,10 @@ struct as_is {};        // elements may be unaligned or byte-swapped: access the
 
 namespace detail {
 
+inline bool is_same_type(const PyUSMArrayDataType &a, const PyUSMArrayDataType &b) noexcept {
+    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
 template <class T> struct types_of : types_of<one_of<T>> {};
 template <class... T> struct types_of<one_of<T...>> {
     static constexpr bool writes = (... || !std::is_const_v<T>);
@@ -333,13 +343,9 @@ template <class... T> struct types_of<one_of<T...>> {
 };
 template <class Wanted, class... Options> inline constexpr bool has = (... || std::is_same_v<Wanted, Options>);
 
-template <class Option> inline constexpr const char *name_in = nullptr;
-template <const char *Name> inline constexpr const char *name_in<named<Name>> = Name;
-template <class... Options> constexpr const char *name_of() {
-    const char *name = nullptr;
-    ((name = name_in<Options> == nullptr ? name : name_in<Options>), ...);
-    return name;
-}
+template <class... Options> inline constexpr const char *name_of = nullptr;
+template <class First, class... Rest> inline constexpr const char *name_of<First, Rest...> = name_of<Rest...>;
+template <const char *Name, class... Rest> inline constexpr const char *name_of<named<Name>, Rest...> = Name;
 
 template <class T, int N, class... Options> struct conditions {
     static constexpr bool writes = types_of<T>::writes;
@@ -363,8 +369,8 @@ template <class T, int N, class... Options> struct conditions {
                                  N > 0 ? N : 0, N == 0 ? no_shape : nullptr, flags, has<as_is, Options...>, places,
                                  converts ? may : 0, nullptr};
     }
-    static constexpr PyUSMArrayRequest plain = make(name_of<Options...>(), false);
-    static constexpr PyUSMArrayRequest converting = make(name_of<Options...>(), true);
+    static constexpr PyUSMArrayRequest plain = make(name_of<Options...>, false);
+    static constexpr PyUSMArrayRequest converting = make(name_of<Options...>, true);
 };
 
 // Iterator over one dimension.
@@ -418,8 +424,7 @@ template <class T, int N> struct ref {
     template <class... I> T &operator()(I... i) const {
         static_assert(sizeof...(I) == N, "the number of indices must equal the number of dimensions");
         index_t offset = 0;
-        int k = 0;
-        (void)k;
+        [[maybe_unused]] int k = 0;
         ((offset += static_cast<index_t>(i) * strides[k++]), ...);
         return data[offset];
     }
@@ -437,14 +442,13 @@ template <class T, int N, class... Options> class view_base : public array {
 
     const PyUSMArrayFields *fields_ = nullptr;
 
-    view_base() = default;
-    explicit view_base(object &&held) noexcept : array(std::move(held)), fields_(&fields()) {}
-    static object request(PyObject *obj, const char *name, bool converts) {
-        const PyUSMArrayRequest request = rules::make(name, converts);
-        return steal(checked([&] { return PyUSMArray_Request(obj, &request); }));
-    }
-
   public:
+    view_base() = default;
+    // Make a view of the result of try_request, which meets the conditions.
+    explicit view_base(object &&held) noexcept : array(std::move(held)), fields_(&fields()) {}
+    // Import any array that meets the conditions. Throws python_error otherwise; the error message begins with `name`.
+    explicit view_base(PyObject *obj, const char *name = name_of<Options...>, bool converts = true)
+        : view_base(steal(checked([&, request = rules::make(name, converts)] { return PyUSMArray_Request(obj, &request); }))) {}
     static constexpr char hint[] = "numpy.typing.ArrayLike";
     static PyObject *try_request(PyObject *obj, bool converts) noexcept {
         return PyUSMArray_Request(obj, converts ? &rules::converting : &rules::plain);
@@ -476,27 +480,27 @@ template <class T, int N = any_rank, class... Options> class view : public detai
     using base::fields_, base::indexed;
     static constexpr bool inner_is_one = detail::has<c_contig, Options...>;
 
-    ref<T, N> ref_{}; // lengths and strides are set only if N is known
+    ref<T, N> ref_ = make_ref();
+
+    // Return the pointer of the array and, if N is known, its lengths and strides.
+    ref<T, N> make_ref() const noexcept {
+        ref<T, N> made{};
+        if (fields_ == nullptr) return made;
+        made.data = reinterpret_cast<T *>(fields_->data);
+        if constexpr (N > 0 && indexed)
+            for (int k = 0; k < N; ++k) {
+                made.extents[k] = fields_->shape[k];
+                made.strides[k] = fields_->strides[k];
+            }
+        return made;
+    }
 
   public:
     using element_type = T;
     using value_type = std::remove_const_t<T>;
     static constexpr int rank = N;
 
-    view() = default;
-    // Import any array that meets the conditions. Throws python_error otherwise; the error message begins with `name`.
-    explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true)
-        : view(base::request(obj, name, converts)) {}
-    // Make a view of the result of try_request, which meets the conditions.
-    explicit view(object &&held) noexcept : base(std::move(held)) {
-        ref_.data = reinterpret_cast<T *>(fields_->data);
-        if constexpr (N > 0 && indexed)
-            for (int k = 0; k < N; ++k) {
-                ref_.extents[k] = fields_->shape[k];
-                ref_.strides[k] = fields_->strides[k];
-            }
-    }
-
+    using base::base;
     using base::ndim, base::size;
     T *data() const noexcept { return ref_.data; }
     index_t extent(int k) const noexcept {
@@ -510,13 +514,10 @@ template <class T, int N = any_rank, class... Options> class view : public detai
 
     template <class... I> auto &operator()(I... i) const noexcept {
         static_assert(N == any_rank || sizeof...(I) == N, "the number of indices must equal the number of dimensions");
+        constexpr int unit = inner_is_one ? static_cast<int>(sizeof...(I)) - 1 : -1; // the dimension whose stride is 1
         index_t offset = 0;
-        int k = 0;
-        (void)k;
-        ((offset += static_cast<index_t>(i) *
-                    (inner_is_one && k + 1 == static_cast<int>(sizeof...(I)) ? 1 : stride(k)),
-          ++k),
-         ...);
+        [[maybe_unused]] int k = 0;
+        ((offset += static_cast<index_t>(i) * (k == unit ? 1 : stride(k)), ++k), ...);
         return ref_.data[offset];
     }
 
@@ -568,14 +569,13 @@ template <class T, int N = any_rank, class... Options> class view : public detai
         using Extents = typename M::extents_type;
         using Mapping = typename M::mapping_type;
         using Size = typename M::index_type;
-        for (int k = 0; k < N; ++k)
-            if (const std::size_t fixed = Extents::static_extent(static_cast<std::size_t>(k));
-                fixed != static_cast<std::size_t>(-1) && fixed != static_cast<std::size_t>(extent(k)))
-                throw std::invalid_argument("arrayhub::view::mdspan: a length differs from the static extent of the type");
         const bool empty = size() == 0; // without elements, any strides are valid
         Size length, count = 1, reach, last = 0;
         bool overflows = false; // whether a length, the number of elements or an offset exceeds the index type
         for (int k = 0; k < N; ++k) {
+            if (const std::size_t fixed = Extents::static_extent(static_cast<std::size_t>(k));
+                fixed != static_cast<std::size_t>(-1) && fixed != static_cast<std::size_t>(extent(k)))
+                throw std::invalid_argument("arrayhub::view::mdspan: a length differs from the static extent of the type");
             const index_t step = extent(k) > 1 && stride(k) > 0 ? stride(k) : 0;
             overflows |= __builtin_add_overflow(extent(k), 0, &length);
             if (empty) continue;
@@ -637,10 +637,7 @@ class view<one_of<T...>, N, Options...> : public detail::view_base<one_of<T...>,
     }
 
   public:
-    view() = default;
-    explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true)
-        : view(base::request(obj, name, converts)) {}
-    explicit view(object &&held) noexcept : base(std::move(held)) {}
+    using base::base;
     // Address of element zero.
     std::conditional_t<rules::writes, void *, const void *> data() const noexcept { return this->fields_->data; }
     // Call f with a view of the actual element type. f must return the same type for all element types. Throws
@@ -693,58 +690,52 @@ template <class Owner> struct keeper {
 };
 
 // Make an array of memory, with `owner` as its owner. Owners that are not Python objects are moved to the heap, and released
-// even if no array is created.
-template <class T, class Owner>
-array make_with_gil(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const std::vector<index_t> *byte_strides,
-                    const void *queue) {
-    using given = std::decay_t<Owner>;
-    std::unique_ptr<keeper<given>, void (*)(void *)> kept(nullptr, keeper<given>::release);
-    PyUSMArraySpec spec{};
-    spec.struct_size = sizeof(spec);
-    bool is_null = false;
-    if constexpr (is_python<given>) {
-        spec.owner = python_owner(owner); // the array takes its own reference
-        is_null = spec.owner == nullptr;
-    } else {
-        if constexpr (std::is_pointer_v<given>) is_null = owner == nullptr;
-        if (!is_null) kept.reset(new keeper<given>{std::forward<Owner>(owner)});
-        spec.release = keeper<given>::release;
-        spec.context = kept.get();
-    }
-    if (is_null) throw std::invalid_argument("arrayhub::hand_out: the owner is a null pointer");
-    if (byte_strides != nullptr && byte_strides->size() != nd)
-        throw std::invalid_argument("arrayhub::hand_out: the number of byte strides differs from the number of lengths");
-    if (nd > 64) throw std::invalid_argument("arrayhub::hand_out: at most 64 dimensions");
-    spec.nd = static_cast<int>(nd);
-    spec.shape = shape;
-    spec.byte_strides = byte_strides == nullptr ? nullptr : byte_strides->data();
-    spec.data = const_cast<std::remove_const_t<T> *>(data);
-    spec.dtype = element<std::remove_const_t<T>>::type;
-    spec.access = std::is_const_v<T> ? USM_ARRAY_READONLY : USM_ARRAY_WRITEABLE;
-    if (queue != nullptr) spec.device.device_type = 14; // kDLOneAPI
-    spec.queue_ref = const_cast<void *>(queue);
-    array made(object::steal(checked([&] { return PyUSMArray_New(&spec); })));
-    (void)kept.release(); // the array releases it
-    return made;
-}
-
-// Owners are called and released with the GIL held, also after an error.
+// even if no array is created. Owners are called and released with the GIL held.
 template <class T, class Owner>
 array make(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const std::vector<index_t> *byte_strides = nullptr,
            const void *queue = nullptr) {
-    return with_gil([&] { return make_with_gil(data, shape, nd, std::forward<Owner>(owner), byte_strides, queue); });
+    using given = std::decay_t<Owner>;
+    return with_gil([&] {
+        std::unique_ptr<keeper<given>, void (*)(void *)> kept(nullptr, keeper<given>::release);
+        PyUSMArraySpec spec{};
+        spec.struct_size = sizeof(spec);
+        bool is_null = false;
+        if constexpr (is_python<given>) {
+            spec.owner = python_owner(owner); // the array takes its own reference
+            is_null = spec.owner == nullptr;
+        } else {
+            if constexpr (std::is_pointer_v<given>) is_null = owner == nullptr;
+            if (!is_null) kept.reset(new keeper<given>{std::forward<Owner>(owner)});
+            spec.release = keeper<given>::release;
+            spec.context = kept.get();
+        }
+        if (is_null) throw std::invalid_argument("arrayhub::hand_out: the owner is a null pointer");
+        if (byte_strides != nullptr && byte_strides->size() != nd)
+            throw std::invalid_argument("arrayhub::hand_out: the number of byte strides differs from the number of lengths");
+        if (nd > 64) throw std::invalid_argument("arrayhub::hand_out: at most 64 dimensions");
+        spec.nd = static_cast<int>(nd);
+        spec.shape = shape;
+        spec.byte_strides = byte_strides == nullptr ? nullptr : byte_strides->data();
+        spec.data = const_cast<std::remove_const_t<T> *>(data);
+        spec.dtype = element<std::remove_const_t<T>>::type;
+        spec.access = std::is_const_v<T> ? USM_ARRAY_READONLY : USM_ARRAY_WRITEABLE;
+        if (queue != nullptr) spec.device.device_type = 14; // kDLOneAPI
+        spec.queue_ref = const_cast<void *>(queue);
+        array made(object::steal(checked([&] { return PyUSMArray_New(&spec); })));
+        (void)kept.release(); // the array releases it
+        return made;
+    });
 }
 
 // Replace the length -1 of a 1-d shape by the number of elements. Throw std::invalid_argument if there are too few elements.
 inline void fit_shape(std::size_t have, std::vector<index_t> &shape) {
     if (shape.size() == 1 && shape[0] == -1) shape[0] = static_cast<index_t>(have);
-    std::size_t wanted = 1;
-    for (index_t n : shape) {
-        if (n < 0 || (n != 0 && wanted > static_cast<std::size_t>(PTRDIFF_MAX) / static_cast<std::size_t>(n)))
+    index_t wanted = 1;
+    for (index_t n : shape)
+        if (n < 0 || __builtin_mul_overflow(wanted, n, &wanted))
             throw std::invalid_argument("arrayhub::hand_out: a length is negative, or too large");
-        wanted *= static_cast<std::size_t>(n);
-    }
-    if (wanted > have) throw std::invalid_argument("arrayhub::hand_out: the shape has more elements than the memory");
+    if (static_cast<std::size_t>(wanted) > have)
+        throw std::invalid_argument("arrayhub::hand_out: the shape has more elements than the memory");
 }
 
 } // namespace detail
@@ -820,30 +811,13 @@ template <class T> struct aligned_allocator {
 };
 template <class T> using aligned_vector = std::vector<T, aligned_allocator<T>>;
 
-// ------------------------------------------------------------------------------------------- arguments of C++ functions
-
-namespace detail {
-
-// pybind11 and nanobind try all overloads twice: first without conversions, then with conversions. A function without
-// overloads is tried once, with conversions. If a view refuses its argument with an exception, later overloads are not tried.
-// If it refuses the argument without an exception, the error message is lost. So a refusal raises an exception only if the
-// function does not have overloads. nanobind.hpp detects overloads by a list that nanobind keeps for the duration of one call.
-// pybind11.hpp detects them by the address of the argument.
-
-// Return whether the current exception concerns the process rather than an argument. Such exceptions are raised at once.
-inline bool concerns_all_overloads() noexcept {
-    return !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError) ||
-           PyErr_ExceptionMatches(PyExc_RecursionError) || PyErr_ExceptionMatches(PyExc_ImportError);
-}
-
-} // namespace detail
+// -------------------------------------------------------------------------------------------------------------- import
 
 // Import arrayhub. This call is optional: otherwise, arrayhub is imported with the first array. In a module's init function,
 // the call reports a missing or old arrayhub when the module is imported.
-inline void init() {
+inline void init(PyObject * = nullptr) {
     if (import_arrayhub() < 0) throw python_error();
 }
-inline void init(PyObject *) { init(); }
 
 } // namespace arrayhub
 

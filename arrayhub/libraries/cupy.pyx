@@ -21,7 +21,6 @@ from arrayhub._core.descriptor cimport (
     get_dtype,
     kDLCUDA,
     kDLCUDAHost,
-    kDLCUDAManaged,
     new_array,
     new_block,
     seal,
@@ -41,6 +40,7 @@ from arrayhub.runtimes.cuda cimport (
     consumer_ready,
     device_at,
     has_device,
+    is_cuda,
     locate,
 )
 
@@ -153,7 +153,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 
 cdef int check_memory(Descriptor a, bint allow_readonly) except -1:
     """Raise Refusal for memory that cupy cannot share: memory that CUDA kernels cannot access, and read-only memory."""
-    if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
+    if not is_cuda(a.device_.device_type):
         check_device()
         raise Refusal("cupy", f"the memory is on {device_name(a)}, which CUDA cannot read")
     if not allow_readonly and not a.flags_ & WRITEABLE:

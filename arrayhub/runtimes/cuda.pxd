@@ -2,7 +2,7 @@
 
 from libc.stdint cimport intptr_t, uint64_t
 
-from arrayhub._core.descriptor cimport Descriptor, DLDevice
+from arrayhub._core.descriptor cimport Descriptor, DLDevice, kDLCUDA, kDLCUDAHost, kDLCUDAManaged
 
 cdef extern from "platform.h" nogil:
     int getpid()
@@ -66,7 +66,6 @@ cdef int device_of(intptr_t stream) except -1
 cdef int locate(Descriptor a, bint ask_last=*) except -1
 cdef DLDevice device_at(uint64_t address) except *
 cpdef intptr_t stream_handle(object stream) except? 0
-cdef intptr_t handle_or_null(object stream, intptr_t null) except? 0
 cdef int check_handle(intptr_t stream) except -1
 cdef intptr_t checked_handle(object stream) except? 0
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0
@@ -82,4 +81,9 @@ cdef void destroy_event(CudaEvent event) noexcept
 cpdef int order_streams(intptr_t producer, intptr_t consumer, int device, int consumer_device=*) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
-cdef intptr_t safe_stream(Descriptor a) except? -2
+cpdef intptr_t safe_stream(Descriptor a) except? -2
+
+
+cdef inline bint is_cuda(int device_type) noexcept nogil:
+    """Return whether a DLPack device type is one of CUDA's: device, pinned or managed memory."""
+    return device_type in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged)

@@ -35,7 +35,7 @@ from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.runtimes.sycl cimport is_queue
 
-from arrayhub._core.descriptor import IN_MESSAGES
+from arrayhub._core.descriptor import IN_MESSAGES, TYPE_NAMES
 from arrayhub._core.errors import INSTEAD, NO_CUDA_DEVICE, Refusal, interface_error, needed, show
 from arrayhub.runtimes import CUDA_FILE
 
@@ -278,14 +278,16 @@ cdef int locate(Descriptor a, bint ask_last=True) except -1:
     """
     cdef Py_ssize_t low, high
     cdef DLDevice first, last
+    cdef int device = 0, is_pageable = 0
     extent(a, &low, &high)
     if high == low or not has_device():
         return 0
     first = device_at(<uint64_t> (a.data_ + low))
     last = device_at(<uint64_t> (a.data_ + high - 1)) if ask_last else first
     if first.device_type == 0 or last.device_type == 0:
-        if pageable_access():
-            return 0
+        _driver.device_get(&device, 0)
+        if _driver.device_attribute(&is_pageable, PAGEABLE_MEMORY_ACCESS, device) == 0 and is_pageable != 0:
+            return 0      # kernels can read memory that is not registered with CUDA
         unknown = a.data_ + low if first.device_type == 0 else a.data_ + high - 1
         raise interface_error(
             "__cuda_array_interface__", "data", <size_t> a.data_,
@@ -312,13 +314,6 @@ cdef DLDevice device_at(uint64_t address) except *:
     if kind == MEMORY_HOST:
         return DLDevice(kDLCUDAHost, 0)
     return DLDevice(0, 0)
-
-
-cdef bint pageable_access() noexcept:
-    """Return whether kernels can read memory that is not registered with CUDA."""
-    cdef int value = 0, device = 0
-    _driver.device_get(&device, 0)
-    return _driver.device_attribute(&value, PAGEABLE_MEMORY_ACCESS, device) == 0 and value != 0
 
 
 # ---------------------------------------------------------------------------------------------------------- streams
@@ -546,21 +541,14 @@ cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, 
 
 
 def allow_peer(int device, int peer):
-    """Let two devices access each other's memory, if supported. Otherwise the driver copies through the host.
+    """Let `device` access the memory of the device `peer`, if supported. Otherwise the driver copies through the host.
 
     Only the first call for two devices asks the driver.
     """
-    if device != peer:
-        allow_access(device, peer)
-        allow_access(peer, device)
-
-
-cdef int allow_access(int device, int peer) except -1:
-    """Let `device` access the memory of the device `peer`, if supported."""
     cdef int here, there, yes = 0, error
     cdef Context context = primary_context(device), other = primary_context(peer)
-    if is_done(&_paired[device * MAX_DEVICES + peer]):
-        return 0
+    if device == peer or is_done(&_paired[device * MAX_DEVICES + peer]):
+        return
     check(_driver.device_get(&here, device), f"cuDeviceGet({device})")
     check(_driver.device_get(&there, peer), f"cuDeviceGet({peer})")
     check(_driver.can_access_peer(&yes, here, there), "cuDeviceCanAccessPeer")
@@ -571,7 +559,6 @@ cdef int allow_access(int device, int peer) except -1:
         if error != PEER_ACCESS_ENABLED:
             check(error, "cuCtxEnablePeerAccess")
     mark_done(&_paired[device * MAX_DEVICES + peer])
-    return 0
 
 
 cpdef intptr_t waiting_stream(int device, intptr_t other=NO_STREAM) except 0:
@@ -712,7 +699,7 @@ cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
     return 0
 
 
-cdef intptr_t safe_stream(Descriptor a) except? -2:
+cpdef intptr_t safe_stream(Descriptor a) except? -2:
     """Return a stream on which `a` can be read in stream order, or 0 if no work is pending.
 
     If the producer's stream is unknown, make the legacy default stream wait for the producer, and return this stream.
@@ -725,9 +712,7 @@ cdef intptr_t safe_stream(Descriptor a) except? -2:
     return LEGACY_STREAM
 
 
-def stream_of_array(Descriptor a):
-    """Return the handle of a stream on which `a` can be read in stream order, or None if no work is pending."""
-    return safe_stream(a) or None
+ALLOCATORS = {"cuda": "alloc", "cuda_managed": "malloc_managed", "cuda_host": "alloc_pinned_memory"}     # in cupy.cuda
 
 
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
@@ -737,12 +722,7 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     current = cupy.cuda.Device(device.device_id)
     current.__enter__()      # no `with`, which requires a traceback that a MemoryError may lack
     try:
-        if device.device_type == kDLCUDAHost:
-            memory = cupy.cuda.alloc_pinned_memory(nbytes)
-        elif device.device_type == kDLCUDAManaged:
-            memory = cupy.cuda.malloc_managed(nbytes)
-        else:
-            memory = cupy.cuda.alloc(nbytes)
+        memory = getattr(cupy.cuda, ALLOCATORS[TYPE_NAMES[device.device_type]])(nbytes)
         stream = cupy.cuda.get_current_stream()
     finally:
         current.__exit__(None, None, None)

@@ -15,7 +15,7 @@ cdef bint speaks_as_memory(object obj) except -1
 cdef object queue_from(object syclobj, void* pointer)
 cdef object queue_of_ref(void* queue)
 cpdef object queue_of_ordinal(int ordinal)
-cdef QueueRef ref_of(object queue) noexcept
+cdef QueueRef checked_ref(object queue) except NULL
 cdef QueueRef queue_ref_of(Descriptor a) except? NULL
 cdef int usm_type_of(void* pointer, object queue) except -1
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* one_allocation) except -1

@@ -45,20 +45,7 @@ from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device
 from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
 from arrayhub.runtimes import DPCTL_FILE, LEVEL_ZERO_FILE, OPENCL_FILE, call_after_fork
 
-# ------------------------------------------------------------------------------------------------------------------- usm extent
-
-# Find the allocation that contains a USM pointer.
-#
-# SYCL reports the USM type of a pointer but not its allocation. The runtime below SYCL reports the allocation with one of these
-# functions, if its library is available:
-#
-# - OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory)
-# - Level Zero: zeMemGetAddressRange (core specification). Level Zero places small allocations inside larger allocations, and
-#   reports the larger allocations.
-
-# clGetMemAllocInfoINTEL of OpenCL's extension cl_intel_unified_shared_memory.
-ctypedef int (*AllocInfo)(void* context, const void* pointer, unsigned int what, size_t size, void* value,
-                          size_t* written) noexcept nogil
+# ------------------------------------------------------------------------------------------------------------- C functions
 
 cdef enum:
     # dpctl's DPCTLSyclBackendType
@@ -71,31 +58,17 @@ cdef enum:
 
 ctypedef int (*GetInfo)(void* object, unsigned int what, size_t size, void* value, size_t* written) noexcept nogil
 
-# Functions in the order of _NATIVE_NAMES. A function that the machine lacks is NULL.
-cdef struct NativeFunctions:
-    int (*backend)(void* context) noexcept nogil
-    void* (*native)(const void* context) noexcept nogil
-    GetInfo context_info
-    GetInfo device_info
-    void* (*find)(void* platform, const char* name) noexcept nogil
-    int (*release)(void* context) noexcept nogil
-    int (*address_range)(void* context, const void* pointer, void** base, size_t* size) noexcept nogil
+# clGetMemAllocInfoINTEL of OpenCL's extension cl_intel_unified_shared_memory.
+ctypedef int (*AllocInfo)(void* context, const void* pointer, unsigned int what, size_t size, void* value,
+                          size_t* written) noexcept nogil
 
-cdef NativeFunctions _call
-
-_NATIVE_NAMES = (
-    (DPCTL_FILE, "DPCTLContext_GetBackend"),
-    (DPCTL_FILE, "_ZNK4sycl3_V17context9getNativeEv"),      # sycl::context::getNative() const
-    (OPENCL_FILE, "clGetContextInfo"),
-    (OPENCL_FILE, "clGetDeviceInfo"),
-    (OPENCL_FILE, "clGetExtensionFunctionAddressForPlatform"),
-    (OPENCL_FILE, "clReleaseContext"),
-    (LEVEL_ZERO_FILE, "zeMemGetAddressRange"),
-)
-
-
-# Functions of dpctl: those of its Cython modules in the order of _MODULE_NAMES, those of its C library as in _LIBRARY_NAMES.
-cdef struct DpctlFunctions:
+# Functions in the order of _FUNCTIONS: those of dpctl's Cython modules, then those of its C library. Those from `backend` on
+# find the allocation of a pointer, which SYCL does not report. If the machine lacks one of these, it is NULL:
+#
+# - OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory)
+# - Level Zero: zeMemGetAddressRange (core specification). Level Zero places small allocations inside larger allocations, and
+#   reports the larger allocations.
+cdef struct Functions:
     void* (*memory_pointer)(PyObject* memory)
     size_t (*memory_nbytes)(PyObject* memory)
     void* (*memory_queue)(PyObject* memory)
@@ -119,9 +92,16 @@ cdef struct DpctlFunctions:
                      size_t count) noexcept nogil
     void (*wait_for_event)(void* event) noexcept nogil
     void (*delete_event)(void* event) noexcept nogil
+    int (*backend)(void* context) noexcept nogil
+    void* (*native)(const void* context) noexcept nogil
+    GetInfo context_info
+    GetInfo device_info
+    void* (*find)(void* platform, const char* name) noexcept nogil
+    int (*release)(void* context) noexcept nogil
+    int (*address_range)(void* context, const void* pointer, void** base, size_t* size) noexcept nogil
 
 _MEMORY, _QUEUE, _CONTEXT = "struct Py_MemoryObject *", "struct PySyclQueueObject *", "struct PySyclContextObject *"
-_MODULE_NAMES = (       # module, function, and its signature
+_FUNCTIONS = (       # Cython module or library, function, and its signature if it belongs to a Cython module
     ("dpctl.memory._memory", "Memory_GetUsmPointer", f"DPCTLSyclUSMRef ({_MEMORY})"),
     ("dpctl.memory._memory", "Memory_GetNumBytes", f"size_t ({_MEMORY})"),
     ("dpctl.memory._memory", "Memory_GetQueueRef", f"DPCTLSyclQueueRef ({_MEMORY})"),
@@ -133,14 +113,21 @@ _MODULE_NAMES = (       # module, function, and its signature
     ("dpctl._sycl_context", "SyclContext_Make", f"{_CONTEXT}(DPCTLSyclContextRef)"),
     ("dpctl._sycl_event", "SyclEvent_Make", "struct PySyclEventObject *(DPCTLSyclEventRef)"),
     ("dpctl._sycl_device", "SyclDevice_Make", "struct PySyclDeviceObject *(DPCTLSyclDeviceRef)"),
+    *[(DPCTL_FILE, name, None) for name in (
+        "DPCTLUSM_GetPointerType", "DPCTLUSM_GetPointerDevice", "DPCTLDevice_Delete", "DPCTLQueue_GetContext",
+        "DPCTLContext_Delete", "DPCTLQueue_Wait", "DPCTLQueue_SubmitBarrier", "DPCTLQueue_SubmitBarrierForEvents",
+        "DPCTLQueue_MemcpyWithEvents", "DPCTLEvent_Wait", "DPCTLEvent_Delete", "DPCTLContext_GetBackend",
+        "_ZNK4sycl3_V17context9getNativeEv",      # sycl::context::getNative() const
+    )],
+    (OPENCL_FILE, "clGetContextInfo", None),
+    (OPENCL_FILE, "clGetDeviceInfo", None),
+    (OPENCL_FILE, "clGetExtensionFunctionAddressForPlatform", None),
+    (OPENCL_FILE, "clReleaseContext", None),
+    (LEVEL_ZERO_FILE, "zeMemGetAddressRange", None),
 )
-_LIBRARY_NAMES = (
-    "DPCTLUSM_GetPointerType", "DPCTLUSM_GetPointerDevice", "DPCTLDevice_Delete", "DPCTLQueue_GetContext",
-    "DPCTLContext_Delete", "DPCTLQueue_Wait", "DPCTLQueue_SubmitBarrier", "DPCTLQueue_SubmitBarrierForEvents",
-    "DPCTLQueue_MemcpyWithEvents", "DPCTLEvent_Wait", "DPCTLEvent_Delete",
-)
+_LAST_REQUIRED = "DPCTLEvent_Delete"
 
-cdef DpctlFunctions _dpctl
+cdef Functions _call
 
 
 @cython.final
@@ -157,7 +144,7 @@ cdef class QueueContext:
         if self.info != NULL:
             _call.release(self.native)
         if self.context != NULL:
-            _dpctl.delete_context(self.context)
+            _call.delete_context(self.context)
 
 
 cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base class of the three Memory classes
@@ -261,29 +248,28 @@ cdef int find_functions(object dpctl) except -1:
     Opening a library may release the GIL, so several threads may run this function. The first thread to finish stores its
     result.
     """
-    global _dpctl, _call, _memory_type, _queue_type, _context_type
-    cdef DpctlFunctions functions
-    cdef NativeFunctions native
+    global _call, _memory_type, _queue_type, _context_type
+    cdef Functions functions
     cdef void** slots = <void**> &functions
-    cdef void** native_slots = <void**> &native
-    cdef int k, first = len(_MODULE_NAMES)
+    cdef int k
+    cdef bint is_required = True
     # dpctl has already loaded this file, so CDLL returns the loaded library and does not start a second runtime.
     library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), DPCTL_FILE))
-    for k, (module, name, signature) in enumerate(_MODULE_NAMES):
-        slots[k] = get_c_function(sys.modules[module], name, signature)
-    for k, name in enumerate(_LIBRARY_NAMES):
-        slots[first + k] = find_symbol(library, name)
-        if slots[first + k] == NULL:
+    for k, (origin, name, signature) in enumerate(_FUNCTIONS):
+        if signature is not None:
+            slots[k] = get_c_function(sys.modules[origin], name, signature)
+            continue
+        slots[k] = find_symbol(library if origin == DPCTL_FILE else origin, name)
+        if slots[k] == NULL and is_required:
             raise ImportError(
                 f"dpctl: its C library lacks the function {name}; accepted: dpctl 0.20 to 0.22, or a later version that has it")
-    for k, (file, name) in enumerate(_NATIVE_NAMES):
-        native_slots[k] = find_symbol(library if file == DPCTL_FILE else file, name)
+        is_required = is_required and name != _LAST_REQUIRED
     in_device, shared, in_host = dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost
     memory_type, queue_type, context_type = sys.modules["dpctl.memory._memory"]._Memory, dpctl.SyclQueue, dpctl.SyclContext
     call_after_fork(_after_fork)      # has the same effect if several threads register it
     with cython.critical_section(_lock):
         if not is_done(&_found):
-            _dpctl, _call = functions, native
+            _call = functions
             _memory_classes[<int> USM_DEVICE] = <PyObject*> in_device
             _memory_classes[<int> USM_SHARED] = <PyObject*> shared
             _memory_classes[<int> USM_HOST] = <PyObject*> in_host
@@ -299,7 +285,7 @@ cdef inline bint is_a(object obj, object cls) noexcept:
 
 cdef bint is_memory(object obj) except -1:
     """Return whether `obj` is an initialized object of one of dpctl's three Memory classes."""
-    return available() and is_a(obj, _memory_type) and _dpctl.memory_pointer(<PyObject*> obj) != NULL
+    return available() and is_a(obj, _memory_type) and _call.memory_pointer(<PyObject*> obj) != NULL
 
 
 cdef bint is_queue(object obj) except -1:
@@ -313,11 +299,11 @@ cdef bint speaks_as_memory(object obj) except -1:
 
 
 cdef char* memory_pointer(object memory) except? NULL:
-    return <char*> _dpctl.memory_pointer(<PyObject*> memory)
+    return <char*> _call.memory_pointer(<PyObject*> memory)
 
 
 cdef Py_ssize_t memory_nbytes(object memory) except -1:
-    return <Py_ssize_t> _dpctl.memory_nbytes(<PyObject*> memory)
+    return <Py_ssize_t> _call.memory_nbytes(<PyObject*> memory)
 
 
 cdef int memory_usm_type(object memory) except -1:
@@ -329,7 +315,7 @@ cdef int memory_usm_type(object memory) except -1:
             return k
     if not is_memory(memory):
         raise TypeError(f"USM: {show(memory)} is not a dpctl.memory.MemoryUSM* object, for example MemoryUSMDevice")
-    return _dpctl.pointer_type(_dpctl.memory_pointer(<PyObject*> memory), _dpctl.memory_context(<PyObject*> memory))
+    return _call.pointer_type(_call.memory_pointer(<PyObject*> memory), _call.memory_context(<PyObject*> memory))
 
 
 cdef MemoryBlock block_of_memory(object memory):
@@ -343,10 +329,7 @@ cdef MemoryBlock block_of_memory(object memory):
 cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
     """Set `block`, which contains USM, as the memory of `a`. The caller sets the pointer and the layout."""
     a.block_ = block
-    a.base_ = block.owner_
-    a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
-    a.usm_type_ = usm_type
-    return 0
+    return set_usm(a, block.owner_, usm_type)
 
 
 cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
@@ -370,13 +353,13 @@ cdef int usm_type_of(void* pointer, object queue) except -1:
     that is not USM of the context.
     """
     cdef QueueContext asked = context_of(queue)
-    return _dpctl.pointer_type(pointer, asked.context)
+    return _call.pointer_type(pointer, asked.context)
 
 
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1:
     """Return the USM type of `first`, as `usm_type_of` does. Set `whole` to whether one allocation contains `nbytes` bytes."""
     cdef QueueContext asked = context_of(queue)
-    cdef int kind = _dpctl.pointer_type(first, asked.context)
+    cdef int kind = _call.pointer_type(first, asked.context)
     whole[0] = kind != 0 and (nbytes <= 1 or is_one_allocation(asked, first, nbytes, kind))
     return kind
 
@@ -388,19 +371,23 @@ cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, 
     MOST_PAGES pages are compared.
     """
     cdef char* last = first + nbytes - 1
-    cdef char* base
     cdef char* page
+    cdef void* base = NULL      # start of the allocation that contains `last`
     cdef Py_ssize_t step
+    cdef int error
     if asked.native != NULL:
-        base = allocation_of(asked, last)
-        return base != NULL and base <= first
+        if asked.info != NULL:
+            error = asked.info(asked.native, last, ALLOC_BASE, sizeof(base), &base, NULL)
+        else:
+            error = _call.address_range(asked.native, last, &base, NULL)
+        return error == 0 and base != NULL and <char*> base <= first
     step = max(<Py_ssize_t> PAGE, nbytes // MOST_PAGES)
     page = first + step
     while page < last:
-        if _dpctl.pointer_type(page, asked.context) != kind:
+        if _call.pointer_type(page, asked.context) != kind:
             return False
         page += step
-    return _dpctl.pointer_type(last, asked.context) == kind
+    return _call.pointer_type(last, asked.context) == kind
 
 
 cdef QueueContext context_of(object queue):
@@ -414,7 +401,7 @@ cdef QueueContext context_of(object queue):
     asked = QueueContext.__new__(QueueContext)
     asked.queue = queue
     asked.ordinal = UNRESOLVED_ID
-    asked.context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
+    asked.context = _call.queue_context(_call.queue_ref(<PyObject*> queue))
     find_native(asked)
     with cython.critical_section(_lock):
         last, _asked = _asked, asked      # `last` is freed after the lock is released: a finalizer may call this function
@@ -450,17 +437,6 @@ cdef AllocInfo find_alloc_info(void* context) noexcept:
     return <AllocInfo> _call.find(platform, b"clGetMemAllocInfoINTEL")
 
 
-cdef char* allocation_of(QueueContext asked, const void* pointer) noexcept:
-    """Return the start of the allocation that contains `pointer`, or NULL."""
-    cdef void* base = NULL
-    cdef int error
-    if asked.info != NULL:
-        error = asked.info(asked.native, pointer, ALLOC_BASE, sizeof(base), &base, NULL)
-    else:
-        error = _call.address_range(asked.native, pointer, &base, NULL)
-    return <char*> base if error == 0 else NULL
-
-
 cdef object queue_from(object syclobj, void* pointer):
     """Return a ``dpctl.SyclQueue`` of the context that `syclobj` specifies. The specification permits six forms.
 
@@ -481,7 +457,13 @@ cdef object queue_from(object syclobj, void* pointer):
     if is_a(syclobj, _queue_type):
         return syclobj
     if isinstance(syclobj, str):
-        return queue_from_filter(import_dpctl(), syclobj)
+        try:
+            return sys.modules["dpctl"].SyclQueue(syclobj)
+        except PASSES_ON:
+            raise
+        except Exception as error:
+            raise interface_error(
+                NAME, "syclobj", syclobj, f"a filter string that selects a device here ({show(str(error))})") from error
     if not is_a(syclobj, _context_type):
         syclobj = from_capsule(syclobj)
         if is_a(syclobj, _queue_type):
@@ -492,22 +474,7 @@ cdef object queue_from(object syclobj, void* pointer):
 cdef object queue_of_ref(void* queue):
     """Return a ``dpctl.SyclQueue`` that contains a copy of the ``sycl::queue`` at `queue`."""
     require_dpctl()
-    return _dpctl.queue_make(queue)
-
-
-cdef QueueRef ref_of(object queue) noexcept:
-    """Return the ``sycl::queue*`` of a ``dpctl.SyclQueue``. The pointer is valid while the object lives."""
-    return _dpctl.queue_ref(<PyObject*> queue)
-
-
-cdef object queue_from_filter(object dpctl, object selector):
-    try:
-        return dpctl.SyclQueue(selector)
-    except PASSES_ON:
-        raise
-    except Exception as error:
-        raise interface_error(
-            NAME, "syclobj", selector, f"a filter string that selects a device here ({show(str(error))})") from error
+    return _call.queue_make(queue)
 
 
 cdef object from_capsule(object syclobj):
@@ -523,26 +490,26 @@ cdef object from_capsule(object syclobj):
             raise interface_error(NAME, "syclobj", syclobj, f"{_SYCLOBJ_FORMS} (it raised: {error})") from error
     if PyCapsule_CheckExact(capsule):
         if PyCapsule_IsValid(capsule, b"SyclQueueRef"):
-            return _dpctl.queue_make(PyCapsule_GetPointer(capsule, b"SyclQueueRef"))
+            return _call.queue_make(PyCapsule_GetPointer(capsule, b"SyclQueueRef"))
         if PyCapsule_IsValid(capsule, b"SyclContextRef"):
-            return _dpctl.context_make(PyCapsule_GetPointer(capsule, b"SyclContextRef"))
+            return _call.context_make(PyCapsule_GetPointer(capsule, b"SyclContextRef"))
     raise interface_error(NAME, "syclobj", syclobj, _SYCLOBJ_FORMS)
 
 
 cdef object queue_from_context(object context, void* pointer):
     """Return a queue on the device of `pointer` in `context`, or on the first device if `pointer` is not USM of `context`."""
-    cdef ContextRef ref = _dpctl.context_ref(<PyObject*> context)
+    cdef ContextRef ref = _call.context_ref(<PyObject*> context)
     cdef void* place = NULL
     # This check comes first, because `pointer_device` ends the process for a pointer that is not USM of the context.
-    if pointer != NULL and _dpctl.pointer_type(pointer, ref) != 0:
-        place = _dpctl.pointer_device(pointer, ref)
+    if pointer != NULL and _call.pointer_type(pointer, ref) != 0:
+        place = _call.pointer_device(pointer, ref)
     if place == NULL:
         device = context.get_devices()[0]
     else:
         try:
-            device = _dpctl.device_make(place)
+            device = _call.device_make(place)
         finally:
-            _dpctl.delete_device(place)
+            _call.delete_device(place)
     return sys.modules["dpctl"].SyclQueue(context, device)
 
 
@@ -566,9 +533,9 @@ cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
     if not available():
         return NULL
     if a.producer_ is not None and is_a(a.producer_, _queue_type):
-        return _dpctl.queue_ref(<PyObject*> a.producer_)
+        return _call.queue_ref(<PyObject*> a.producer_)
     if is_a(a.base_, _memory_type):
-        return _dpctl.memory_queue(<PyObject*> a.base_)
+        return _call.memory_queue(<PyObject*> a.base_)
     return NULL
 
 
@@ -600,7 +567,7 @@ cdef object base_of(Descriptor a):
         if block.resource != NULL:
             successor = successor_of(block)
         # Without an owner, dpctl would take ownership and free the memory.
-        memory = _dpctl.memory_make(block.address_, block.nbytes_, queue, former if successor is None else successor)
+        memory = _call.memory_make(block.address_, block.nbytes_, queue, former if successor is None else successor)
     set_owner(block, former, memory, successor)
     return owner_of(block)
 
@@ -620,7 +587,7 @@ cdef object memory_on_queue(Descriptor a):
     cdef Py_ssize_t whole = nbytes - nbytes % a.itemsize_ or nbytes     # memory of less than one element is not cut
     if not elsewhere and whole == nbytes:
         return memory
-    return _dpctl.memory_make(memory_pointer(memory), whole, queue_ref_of(a), memory)
+    return _call.memory_make(memory_pointer(memory), whole, queue_ref_of(a), memory)
 
 
 cpdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
@@ -707,7 +674,7 @@ cdef int _host_ready(Descriptor a) except -1:
     if queue != NULL:
         refuse_fork()
         with nogil:
-            _dpctl.wait(queue)
+            _call.wait(queue)
     return 0
 
 
@@ -822,7 +789,7 @@ cdef class SyclEvent:
 
     def __dealloc__(self):
         if self.ref != NULL:
-            _dpctl.delete_event(self.ref)
+            _call.delete_event(self.ref)
 
     def wait(self):
         """Wait for the completion of the work, without the GIL.
@@ -835,8 +802,8 @@ cdef class SyclEvent:
         if self.ref == NULL:
             raise TypeError("SyclEvent: the event is empty; accepted: events of submit_copy and submit_barrier")
         with nogil:
-            _dpctl.wait_for_event(self.ref)
-            _dpctl.wait_for_event(self.ref)
+            _call.wait_for_event(self.ref)
+            _call.wait_for_event(self.ref)
 
 
 cdef SyclEvent new_event(EventRef ref, str what):
@@ -851,7 +818,7 @@ cpdef int wait(object queue) except -1:
     """Wait for all work that has been submitted to a queue, without the GIL."""
     cdef QueueRef ref = checked_ref(queue)
     with nogil:
-        _dpctl.wait(ref)
+        _call.wait(ref)
     return 0
 
 
@@ -878,7 +845,7 @@ def submit_barrier(queue, list after=None):
     cdef int n = read_events(after or [], events, "submit_barrier")
     cdef QueueRef ref = checked_ref(queue)
     with nogil:
-        done = _dpctl.barrier_for_events(ref, events, n) if n > 0 else _dpctl.barrier(ref)
+        done = _call.barrier_for_events(ref, events, n) if n > 0 else _call.barrier(ref)
     return new_event(done, "a barrier")
 
 
@@ -899,7 +866,7 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after=N
     cdef int n = read_events(after or [], events, "submit_copy")
     cdef QueueRef ref = checked_ref(queue)
     with nogil:     # the call may execute the copy before it returns
-        done = _dpctl.copy(ref, <void*> target, <void*> source, nbytes, events, n)
+        done = _call.copy(ref, <void*> target, <void*> source, nbytes, events, n)
     return new_event(done, f"a copy of {nbytes} bytes")
 
 
@@ -926,7 +893,7 @@ cpdef list dpctl_events(list after):
     """Return events as instances of dpctl.SyclEvent."""
     cdef EventRef events[MOST_EVENTS]
     cdef int k, n = read_events(after, events, "dpctl_events")
-    return [_dpctl.event_make(events[k]) for k in range(n)]      # each contains a copy of the sycl::event
+    return [_call.event_make(events[k]) for k in range(n)]      # each contains a copy of the sycl::event
 
 
 def reach(Descriptor array):
@@ -963,8 +930,9 @@ def checked_queue(stream):
 
 
 cdef QueueRef checked_ref(object queue) except NULL:
+    """Return the ``sycl::queue*`` of a ``dpctl.SyclQueue``. The pointer is valid while the object lives."""
     checked_queue(queue)
-    return _dpctl.queue_ref(<PyObject*> queue)
+    return _call.queue_ref(<PyObject*> queue)
 
 
 def queue_for(device):

@@ -24,6 +24,7 @@ from arrayhub._core.descriptor import HUGE_PAGE, PAGE, empty_like, slowest_first
 from arrayhub._core.errors import needed
 from arrayhub.libraries.cupy import on_memory
 from arrayhub.runtimes.cuda import (
+    ALLOCATORS,
     LEGACY_STREAM,
     NO_STREAM,
     PER_THREAD_STREAM,
@@ -172,6 +173,7 @@ def _transfer(array, out, writing, progress):
         return True
     source, target = array.device.id, out.device.id
     allow_peer(source, target)
+    allow_peer(target, source)
     route = Route(out, array)
     gathers = route.host_runs
     if not gathers:
@@ -348,17 +350,9 @@ def _staging(nbytes, ordinal, stream):
 # ------------------------------------------------------------------------------------------ devices, streams, memory
 
 
-_ALLOCATORS = {"cuda": "alloc", "cuda_managed": "malloc_managed", "cuda_host": "alloc_pinned_memory"}  # in cupy.cuda
-
-
 def _memory(cupy, kind, nbytes):
     """Allocate memory of the device type `kind` on the current device, in stream order on cupy's current stream."""
-    return getattr(cupy.cuda, _ALLOCATORS[kind])(max(nbytes, 1))
-
-
-def _current(cupy):
-    """Return the handle of cupy's current stream, or 1 for the legacy default stream, because 0 is ambiguous."""
-    return cupy.cuda.get_current_stream().ptr or LEGACY_STREAM
+    return getattr(cupy.cuda, ALLOCATORS[kind])(max(nbytes, 1))
 
 
 def _external(cupy, number, ordinal):
@@ -376,7 +370,7 @@ def _on(cupy, ordinal, stream):
     """Return a context manager that makes a device and a stream current. None and -1 keep the current stream."""
     number = NO_STREAM if stream is None else stream_handle(stream)
     is_current = cupy.cuda.runtime.getDevice() == ordinal
-    if number == NO_STREAM or (is_current and number == _current(cupy)):
+    if number == NO_STREAM or (is_current and number == (cupy.cuda.get_current_stream().ptr or LEGACY_STREAM)):
         return contextlib.nullcontext() if is_current else cupy.cuda.Device(ordinal)
     return _enter_stream(cupy, ordinal, number, stream)
 

@@ -119,19 +119,17 @@ cdef void begin(Loops* loops, char* target, const Py_ssize_t* steps, Descriptor 
     loops.nd = join(dimensions, count)
 
 
-cdef inline bint runs(Loops* loops) noexcept nogil:
-    """Return whether the words of the last dimension are contiguous on both sides. Requires ``loops.nd > 0``."""
-    cdef Dimension* last = &loops.dimensions[loops.nd - 1]
-    return last.step == loops.word and last.other == loops.word
-
-
 cdef void widen(Loops* loops) noexcept nogil:
     """Combine words that are contiguous on both sides into one item of up to 32 bytes, or into one larger word."""
+    cdef Dimension* last
     cdef Py_ssize_t nbytes
     loops.item = loops.word
-    if loops.nd == 0 or not runs(loops):
+    if loops.nd == 0:
         return
-    nbytes = loops.dimensions[loops.nd - 1].length * loops.word
+    last = &loops.dimensions[loops.nd - 1]
+    if last.step != loops.word or last.other != loops.word:
+        return
+    nbytes = last.length * loops.word
     if nbytes <= LARGEST_WORD and nbytes & (nbytes - 1) == 0:
         loops.item = loops.word = nbytes
         loops.nd -= 1

@@ -13,24 +13,17 @@ from arrayhub._core.errors import show
 _SHOWN_AFTER = 1.0  # seconds; a bar is drawn only for copies that take longer
 
 
+@contextlib.contextmanager
 def _bar(total):
-    """Return a context manager that yields a function that draws the progress after `_SHOWN_AFTER` seconds."""
+    """Yield a function that draws the progress after `_SHOWN_AFTER` seconds: with tqdm, or else as a line on stderr."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        return _line()
-    return _tqdm_bar(tqdm, total)
-
-
-@contextlib.contextmanager
-def _tqdm_bar(tqdm, total):
-    with tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, delay=_SHOWN_AFTER, leave=False) as bar:
-        yield lambda done, _: bar.update(done - bar.n)
-
-
-@contextlib.contextmanager
-def _line():
-    """Yield a function that writes a line to stderr, for installations without tqdm."""
+        tqdm = None
+    if tqdm is not None:
+        with tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, delay=_SHOWN_AFTER, leave=False) as bar:
+            yield lambda done, _: bar.update(done - bar.n)
+        return
     start, shown = time.monotonic(), False
 
     def draw(done, total):

@@ -29,8 +29,8 @@ from arrayhub.runtimes.cuda import (
     PER_THREAD_STREAM,
     has_device,
     primary_context_of,
+    safe_stream,
     stream_handle,
-    stream_of_array,
 )
 from arrayhub.transport.ipc_server import Borrow
 
@@ -142,11 +142,17 @@ class Export:
             self.base, self.size, self.number = base.value, size.value, number.value
             self._export_memory()
         except CudaError as error:
-            raise BufferError(_why(pool, error)) from error
+            reason = (
+                "its stream-ordered pool (cudaMallocAsync) was created without a handle type for other processes"
+                if pool
+                else "it was not allocated by cudaMalloc (torch's expandable segments and other virtual memory are not)"
+            )
+            raise BufferError(
+                f"ipc_handle: the CUDA memory cannot be opened by other processes: {reason}; {error}. Copy it: {_COPY}"
+            ) from error
         with _on_device(self._device):
             _call("cuEventCreate", ctypes.byref(self._event), _DISABLE_TIMING | _INTERPROCESS)
-        stream = stream_of_array(array)
-        self._stream = LEGACY_STREAM if stream is None else stream
+        self._stream = safe_stream(array) or LEGACY_STREAM
         self._record()
 
     def _record(self) -> None:
@@ -201,15 +207,6 @@ def _pool_of(address: int) -> int:
     except CudaError:  # some versions of the driver return an error for memory outside of pools
         return 0
     return pool.value or 0
-
-
-def _why(pool: int, error: Exception) -> str:
-    reason = (
-        "its stream-ordered pool (cudaMallocAsync) was created without a handle type for other processes"
-        if pool
-        else "it was not allocated by cudaMalloc (torch's expandable segments and other virtual memory are not)"
-    )
-    return f"ipc_handle: the CUDA memory cannot be opened by other processes: {reason}; {error}. Copy it: {_COPY}"
 
 
 # ---------------------------------------------------------------------------------------------- the borrower's side

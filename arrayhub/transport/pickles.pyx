@@ -101,7 +101,7 @@ def reduce(Descriptor array, int protocol):
         sent, place = device_placement.copy_to_host(array)
     footprint(sent, &span)
     if span.levels:
-        sent = gather(sent, _compact)
+        sent = gather(sent, lambda pieces: host_copy(pieces, "C"))
         footprint(sent, &span)
     if is_done(&_registered) and sent is array and span.nbytes:
         inode = shared_memory.inode_of(array.base_)
@@ -156,10 +156,6 @@ cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:
     if not a.flags_ & PACKED:       # packed elements have C order, and no strides in bytes
         memcpy(span.strides, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
     return 0
-
-
-def _compact(Descriptor pieces):
-    return host_copy(pieces, "C")
 
 
 cdef tuple state_of(Descriptor a, const Footprint* span, object place, int access):

@@ -90,8 +90,7 @@ template <class Convert> bool raises(const pybind11::handle &src, const void *ki
 } // namespace detail
 } // namespace arrayhub
 
-namespace pybind11 {
-namespace detail {
+namespace pybind11::detail {
 
 template <class Value> struct type_caster<Value, enable_if_t<std::is_base_of_v<arrayhub::object, Value>>> {
     PYBIND11_TYPE_CASTER(Value, const_name(Value::hint));
@@ -108,7 +107,6 @@ template <class Value> struct type_caster<Value, enable_if_t<std::is_base_of_v<a
     static handle cast(Value v, return_value_policy, handle) { return v.release(); }
 };
 
-} // namespace detail
-} // namespace pybind11
+} // namespace pybind11::detail
 
 #endif

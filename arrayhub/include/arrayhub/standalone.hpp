@@ -76,9 +76,8 @@ inline void release(PyObject *self) noexcept {
 
 // Return a new array without a buffer or tensor, or an empty object with an exception set.
 inline object new_array(PyObject *base) noexcept {
-    array_object *a = PyObject_New(array_object, array_type);
+    array_object *a = fields_of(PyType_GenericAlloc(array_type, 0)); // all members are zero
     if (a == nullptr) return object();
-    std::memset(reinterpret_cast<char *>(a) + fields_offset, 0, sizeof(array_object) - fields_offset);
     a->shape = a->dimensions;
     a->strides = a->dimensions + max_nd;
     a->byte_strides = a->dimensions + 2 * max_nd;
@@ -191,8 +190,7 @@ inline const element_type *find_type(const PyUSMArrayDataType &dtype) noexcept {
 // Return the element type of a PEP 3118 format, or NULL if it is not supported or not in native byte order.
 inline const element_type *find_format(const char *format, Py_ssize_t itemsize) noexcept {
     if (format == nullptr) format = "B";
-    const uint16_t one = 1;
-    const bool little = *reinterpret_cast<const unsigned char *>(&one) == 1;
+    const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
     const bool other_order = little ? *format == '>' || *format == '!' : *format == '<';
     if (*format != '\0' && std::strchr("@=<>!", *format) != nullptr) ++format;
     const bool is_complex = *format == 'Z';
