@@ -103,10 +103,10 @@ cdef object readable(Descriptor a, str call):
 
 
 cdef object read_element(Descriptor a, str call):
-    """Return the only element of an array as a Python value, for conversions to numbers."""
+    """Return the only element of an array as an ndarray without dimensions, which converts it to Python's types."""
     if size_of(a) != 1:
         raise TypeError(f"{call}: the array has {size_of(a)} elements; accepted: exactly one. Use arrayhub.as_numpy(x)")
-    return readable(a, call).item()
+    return readable(a, call).reshape(())
 
 
 cdef object iterate(Descriptor a):
@@ -645,7 +645,7 @@ cdef class USMArray(Descriptor):
                 f"index: the array has {dimensions(self.nd_)} and elements of {name_of_elements(self)}; accepted: arrays of"
                 " integers without dimensions. Use arrayhub.as_numpy(x)"
             )
-        return read_element(self, "index")
+        return read_element(self, "index").item()
 
     def __format__(self, spec):
         """Return ``str(x)`` if `spec` is empty, otherwise the formatted value of the only element."""
@@ -1199,7 +1199,8 @@ cdef class USMArray(Descriptor):
         """
         # Consumers from before DLPack 1.0 support only the host and CUDA, and reject oneAPI devices (onnxruntime: "Unsupported
         # device type"), so host-readable USM is exported to them as host memory.
-        if max_version is None and dl_device is None and self.device_.device_type == kDLOneAPI and host_readable(self):
+        if (max_version is None and dl_device is None and stream is None and self.device_.device_type == kDLOneAPI
+                and host_readable(self)):
             dl_device = HOST_PAIR
         if dl_device is None and (copy is None or copy is False):
             return dlpack.emit(self, stream, max_version, False)

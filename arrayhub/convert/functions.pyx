@@ -235,8 +235,11 @@ cdef Descriptor import_or_build(
     """
     if dtype is not None and is_value(obj):
         return import_values(obj, requested_dtype(dtype), stream)
+    cdef bint once = arrow.is_stream(obj)      # which a second import would find empty
     try:
-        return import_array(obj, stream)
+        if not once:
+            return import_array(obj, stream)
+        refusal = Refusal("Arrow", f"{name_of_type(type(obj))} is a stream whose elements are not dense", "dense elements")
     except (OverflowError, ValueError):      # about the values, which no other path accepts
         raise
     except (BufferError, TypeError) as error:
@@ -845,6 +848,15 @@ cdef object raise_refusal(object obj, str name):
     try:
         raise_on()
     except (BufferError, OverflowError, TypeError, ValueError) as error:
+        refusal = error
+    raise hooks.advice.complete_refusal(refusal, obj, name)
+
+
+def call_completing(function, obj, str name, /, *arguments, **options):
+    """Call a function that imports `obj`. A refusal gets the call that works."""
+    try:
+        return function(obj, *arguments, **options)
+    except Refusal as error:
         refusal = error
     raise hooks.advice.complete_refusal(refusal, obj, name)
 

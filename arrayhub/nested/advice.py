@@ -167,6 +167,9 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
         refusal.call = "" if fails else found.call
     elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
         refusal.call = ""
+    if refusal.call and attempt(unread, obj)[0]:
+        again = "If the stream has been read, create it again first"
+        refusal.accepted = f"{refusal.accepted}. {again}" if refusal.accepted else again
     return refusal
 
 
@@ -888,7 +891,9 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
             return Verdict(consumer, NOT_TRIED, f"{consumer}.from_dlpack decides, and explain does not call it")
         if not works or (column is not None and column.array is None):
             verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
-            return Verdict(consumer, verdict, _reason(source.refusal) or dense.reason, _call_without_library(obj, source))
+            return Verdict(
+                consumer, verdict, _reason(source.refusal) or dense.reason, _call_without_library(obj, source)
+            )
         if column is not None:
             leaf, copied = column.leaf, dense.reason
             if column.lists:  # which `asarray` refuses without copy=True, as dates of 8 bytes

@@ -30,6 +30,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import (
     as_numpy,
+    call_completing,
     call_traced,
     import_unadvised,
     is_traced,
@@ -119,11 +120,7 @@ def asnested(
     if is_traced():
         options = {"copy": copy, "dtype": dtype, "device": device, "missing": missing}
         return call_traced("asnested", obj, asnested, **options)
-    try:
-        return import_nested(obj, copy=copy, dtype=dtype, device=device, missing=missing)
-    except Refusal as error:
-        refusal = error
-    raise hooks.advice.complete_refusal(refusal, obj, NESTED)
+    return call_completing(import_nested, obj, NESTED, copy=copy, dtype=dtype, device=device, missing=missing)
 
 
 def import_nested(

@@ -14,7 +14,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PASSES_ON, Refusal, TypeRefusal, first_line, name_of_type, needed, root_of, show
-from arrayhub._core.hooks import hooks
+from arrayhub.convert import functions
 from arrayhub.convert.functions import as_cupy, as_jax, as_numpy, as_torch, call_traced, import_unadvised, is_traced
 from arrayhub.convert.labels import cache_by_type
 from arrayhub.convert.names import SPARSE
@@ -362,22 +362,15 @@ def assparse(
         return call_traced("assparse", obj, assparse, copy=copy, dtype=dtype, device=device, validate=validate)
     if validate is not True and validate is not False:
         raise TypeError(f"assparse: validate is {show(validate)}; accepted: True, False")
-    try:
-        return _import_sparse(obj, check_copy(copy, "assparse"), dtype, device, validate)
-    except Refusal as error:
-        refusal = error
-    raise hooks.advice.complete_refusal(refusal, obj, SPARSE)
+    return functions.call_completing(_import_sparse, obj, SPARSE, check_copy(copy, "assparse"), dtype, device, validate)
 
 
 def _import_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, validate: bool) -> SparseArray:
     x = sparse_or_none(obj, copy if dtype is None and device is None else None)
     if x is None:
-        raise TypeRefusal(
-            "assparse",
-            f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse",
-            "sparse arrays of scipy, torch, jax, cupyx and pydata/sparse, and csr tables of oneDAL."
-            " Use arrayhub.asarray(x) for dense arrays",
-        )
+        reason = f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse"
+        accepted = "sparse arrays of scipy, torch, jax, cupyx, pydata/sparse and oneDAL. Use arrayhub.asarray(x) for others"
+        raise TypeRefusal("assparse", reason, accepted)
     made = x._change(dtype, device)
     if copy and made is x and root_of(type(obj)) != "onedal":  # oneDAL itself makes a copy
         made = x.copy()

@@ -893,11 +893,7 @@ cdef Descriptor parse(object obj, object stream):
     if not is_stream(obj):
         return single(import_chunks(obj, NULL), obj)
     check_unread(obj)
-    try:
-        return single(import_chunks(obj, check_format), obj)
-    except Refusal as refusal:
-        again = "The stream has been opened, and may be readable only once: create it again first"
-        raise Refusal(refusal.subject, f"{refusal.reason}. {again}", call=refusal.call) from refusal
+    return single(import_chunks(obj, check_format), obj)
 
 
 cdef Descriptor single(list chunks, object obj):

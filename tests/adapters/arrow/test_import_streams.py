@@ -181,10 +181,19 @@ def test_single_use_stream_of_numbers_is_imported():
 @pytest.mark.parametrize("values", [[[1.0], [2.0]], [[1.0, None]]], ids=["chunks", "missing"])
 def test_error_states_that_the_stream_was_read(values):
     x = library("nanoarrow").ArrayStream(pa.chunked_array(values))
-    with pytest.raises(BufferError, match="stream has been opened.*create it again.*asnested"):
+    with pytest.raises(BufferError, match="stream has been read, create it again.*asnested"):
         ah.asarray(x)
     anew = library("nanoarrow").ArrayStream(pa.chunked_array(values))
     assert rows(anew) == [value for chunk in values for value in chunk]
+
+
+@pytest.mark.parametrize("values", [[1, None], [[1], [2, 3]], ["a"]], ids=["missing", "lists", "text"])
+@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize("function", [ah.asarray, ah.as_numpy, ah.as_torch])
+def test_stream_is_not_read_twice_for_a_copy(values, copy, function):
+    x = library("nanoarrow").ArrayStream(pa.chunked_array([values]))
+    with pytest.raises(BufferError, match="stream has been read, create it again"):
+        function(x, copy=copy)
 
 
 def test_chunks_of_a_stream_are_exported_to_pyarrow_as_chunks():
