@@ -39,7 +39,7 @@ cdef class Library:
     cdef readonly str sparse_by         # library of the sparse arrays in the same kind of memory, or None
     cdef readonly object emit           # a plug-in's function that creates arrays of the library, or None
     cdef readonly bint takes_model      # whether `emit` has a parameter for the model
-    cdef tuple recognizers              # kind and arguments of a predicate on types, for each importer
+    cdef readonly tuple recognizers     # kind and arguments of a predicate on types, for each importer
     cdef str module                     # module in this folder that sets the functions, or None
     cdef int loaded                     # whether the module is imported
     cdef int first_importer             # number of the library's first import function

@@ -30,6 +30,14 @@ GROUP = "arrayhub.libraries"  # of entry points
 
 BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 
+_HANDLED_TYPES = BUILT_IN_TYPES | {
+    (root, name)
+    for row in LIBRARIES
+    for kind, *names in row.recognizers
+    for root in row.roots
+    for name in (names if kind == "own" else names[1:])
+}
+
 # The names of the libraries that `convert` supports without a registration, and the top-level modules of their arrays.
 BUILT_IN_EXPORTS = tuple(name for name, row in TARGETS.items() if row.device_type is not None)
 _EXPORTED_ROOTS = {root for row in LIBRARIES if row.like in BUILT_IN_EXPORTS for root in (row.name, *row.roots)}
@@ -210,7 +218,7 @@ def _refuse_built_in(root: str, entries: dict[tuple[str, str | None], Entry], em
             f"register_library: arrayhub already handles {root!r}; parse= is accepted only with types=, the names of"
             " types that it does not handle yet"
         )
-    known = sorted(f"{root}.{name}" for root, name in entries.keys() & BUILT_IN_TYPES)
+    known = sorted(f"{root}.{name}" for root, name in entries.keys() & _HANDLED_TYPES)
     if known:
         raise ValueError(
             f"register_library: arrayhub already handles {', '.join(known)}; types= and advice= accept only types that"

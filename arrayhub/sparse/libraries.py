@@ -369,7 +369,7 @@ def _import_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, validate: bool
     x = sparse_or_none(obj, copy if dtype is None and device is None else None)
     if x is None:
         reason = f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse"
-        accepted = "sparse arrays of scipy, torch, jax, cupyx, pydata/sparse and oneDAL. Use arrayhub.asarray(x) for others"
+        accepted = "sparse arrays of scipy, torch, jax, cupyx, pydata/sparse, oneDAL. Use arrayhub.asarray(x) otherwise"
         raise TypeRefusal("assparse", reason, accepted)
     made = x._change(dtype, device)
     if copy and made is x and root_of(type(obj)) != "onedal":  # oneDAL itself makes a copy

@@ -488,6 +488,7 @@ def test_usm_of_a_registered_type_is_imported(board):
         ("dpctl", dict(emit=len), ValueError, "arrayhub already exports to"),
         ("xarray", dict(types={"DataArray": "data"}), ValueError, "arrayhub already handles xarray.DataArray"),
         ("gt4py", dict(advice={"NdArrayField": "x"}), ValueError, "arrayhub already handles gt4py.NdArrayField"),
+        ("torch", dict(types={"Tensor": "data"}), ValueError, "arrayhub already handles torch.Tensor"),
     ],
 )
 def test_invalid_registrations_raise(root, arguments, error, words):
@@ -540,7 +541,7 @@ def test_types_are_added_to_a_built_in_library():
                 self.data = data
 
         Holder.__module__ = "torch.holders"
-        ah.register_library("torch", types={"Holder": "data", "Tensor": "nothing"}, advice={"Later": "x.get()"})
+        ah.register_library("torch", types={"Holder": "data"}, advice={"Later": "x.get()"})
         values = np.arange(3.0)
         assert ah.asarray(Holder(values)).ptr == values.ctypes.data
         import torch
