@@ -121,9 +121,9 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
     """Explain how `asarray` imports an object, and which libraries can import the object without a copy.
 
     The verdicts follow from the type and the layout of the object. Nothing is converted, no elements of arrays are
-    read, and no library is imported. Of Python values, the first 1,000 are inspected. Queries, and streams that can be
-    read only once, are not read. An exception of `obj` or of a library becomes part of the explanation, except
-    KeyboardInterrupt.
+    read, and no library is imported, except dpctl to look for a SYCL device. Of Python values, the first 1,000 are
+    inspected, and of a pandas table, some rows and columns. Queries, and streams that can be read only once, are not
+    read. An exception of `obj` or of a library becomes part of the explanation, except KeyboardInterrupt.
 
     Parameters
     ----------

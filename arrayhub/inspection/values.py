@@ -10,9 +10,9 @@ from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub.convert.functions import check_level, import_unadvised
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
-SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
-MAX_COLUMNS = 8  # number of columns of a frame that are all exported
-_MAX_OBJECTS = LOOKED_AT // SAMPLED  # number of columns of Python objects that are inspected
+_SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
+_MAX_COLUMNS = 8  # number of columns of a frame that are all exported
+_MAX_OBJECTS = LOOKED_AT // _SAMPLED  # number of columns of Python objects that are inspected
 _BLOCK = 100_000  # number of rows whose mask of missing values is in memory at once
 _SEQUENCES = (list, tuple, range)
 
@@ -74,15 +74,15 @@ def sample_table(obj: Any) -> Any:
     """
     obj = _sample_columns(obj) if obj.ndim == 2 else obj
     dtypes = list(obj.dtypes) if obj.ndim == 2 else [obj.dtype]
-    if len(obj) <= SAMPLED or all(map(_is_of_arrow, dtypes)):
+    if len(obj) <= _SAMPLED or all(map(_is_of_arrow, dtypes)):
         return obj
-    rows = [*range(SAMPLED)]
+    rows = [*range(_SAMPLED)]
     for k, dtype in enumerate(dtypes):
         if _has_missing(dtype):
             missing = _find_missing_row(obj.iloc[:, k] if obj.ndim == 2 else obj)
-            rows += [missing] if missing >= SAMPLED else []
-    if len(rows) == SAMPLED:
-        return getattr(obj, "iloc", obj)[:SAMPLED]
+            rows += [missing] if missing >= _SAMPLED else []
+    if len(rows) == _SAMPLED:
+        return getattr(obj, "iloc", obj)[:_SAMPLED]
     chosen = obj.iloc[rows] if hasattr(obj, "iloc") else obj[rows]
     has_range = type(getattr(obj, "index", None)).__name__ == "RangeIndex"  # which is not exported
     return chosen.reset_index(drop=True) if has_range else chosen
@@ -94,7 +94,7 @@ def _sample_columns(frame: Any) -> Any:
     Columns of NumPy's memory with gaps between the elements, which pyarrow copies, count as another dtype. Of columns
     of Python objects, whose values may differ, return `_MAX_OBJECTS`.
     """
-    if frame.shape[1] <= MAX_COLUMNS or not frame.columns.is_unique:
+    if frame.shape[1] <= _MAX_COLUMNS or not frame.columns.is_unique:
         return frame
     chosen: dict[tuple[Any, ...], int] = {}
     objects = 0

@@ -2,8 +2,8 @@
 
 `explain` shows the results of `advise`, and the field `call` of a refusal is the same call. Nothing is converted:
 
-- The object is imported as a view. An object that `asnested` copies is represented by an empty array of its type, and
-  Python values by the first values.
+- The object is imported as a view. An object that `asnested` copies is represented by an empty array of its type, a
+  pandas object by some rows and columns, and Python values by the first values.
 - A part of the array without elements is converted, which gives the element type or the error of a conversion.
 - ``Library.check_export`` and the functions ``check`` and ``why_copied`` of the modules in `export` raise or return the
   reason for which the export would fail or copy. The exports use the same functions.
@@ -72,7 +72,7 @@ from arrayhub.sparse.export import SparseKind, check_kind, sparse_kind_of, why_c
 from arrayhub.sparse.libraries import RULES, sparse_or_none
 
 _ROWS = {row.name: row for row in LIBRARIES if row.call is not None}
-_IMPORTS = {OWN: "asarray", NESTED: "asnested", SPARSE: "assparse"}
+_IMPORTS = {OWN: "asarray", NESTED: "asnested", SPARSE: "assparse"}  # functions, by the name of the result's class
 _BY_COPY = "arrayhub.asarray(x, copy=None)"  # of an object without memory, such as an image of bits
 _MAX_DENSE = 2**40  # size in bytes of dense copies that no call proposes
 _advising = threading.local()  # whether the thread is looking for a call. Errors meanwhile do not need one
