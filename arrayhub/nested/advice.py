@@ -18,7 +18,8 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -79,7 +80,8 @@ _advising = threading.local()  # whether the thread is looking for a call. Error
 _MODULES = {"arrow": "pyarrow", "pydata_sparse": "sparse"}  # libraries whose name in `convert` is not their module's
 
 
-class Source(NamedTuple):
+@dataclass(frozen=True)
+class Source:
     """An object as `advise` and `explain` see it."""
 
     array: Any  # a view of the object, or if `copied`, an array of the same type. None if no function imports it
@@ -90,6 +92,11 @@ class Source(NamedTuple):
     own: bool = False  # whether the object is the array
     kind: str = ""  # "values", "stream", "sparse" or ""
     needs_copy: bool = False  # whether `asnested` imports the object only with copy=None or copy=True
+
+    @cached_property
+    def column(self) -> "_Column":
+        """The nested array as libraries of dense arrays receive it."""
+        return _column_of(self.array)
 
     @property
     def reason(self) -> str:
@@ -221,7 +228,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         return Verdict(consumer, NOT_TRIED, why, call_of(consumer) if export else "arrayhub.asnested(x)")
     source = import_source(obj) if source is None else source
     if source.needs_copy:
-        found = _advise(obj, consumer, source._replace(needs_copy=False))
+        found = _advise(obj, consumer, replace(source, needs_copy=False))
         return Verdict(consumer, found.verdict, found.reason, found.call.replace("(x)", "(x, copy=True)"))
     array = source.array
     if (array is None or consumer in NESTING) and is_frame(obj) and not obj.columns.is_unique:
@@ -429,7 +436,7 @@ def _as_nested(obj: Any, source: Source) -> Source:
     node, why = attempt(import_nested, first, copy=VIEW)
     if node is None:
         node = attempt(import_nested, empty if has_text or has_fields else first)[0]
-    return source if not isinstance(node, NestedArray) else source._replace(array=node, copied=copied or why)
+    return source if not isinstance(node, NestedArray) else replace(source, array=node, copied=copied or why)
 
 
 def _sample_of(array: Any) -> Any:
@@ -610,7 +617,7 @@ def _find_missing(node: Any) -> tuple[bool, bool]:
     if not isinstance(node, NestedArray):
         return False, False
     kind = kind_of(node)
-    nodes = node.chunks if kind.chunks else () if kind.indices else child_nodes(node)
+    nodes = child_nodes(node) if kind.chunks or kind.fields or kind.lists or kind.opaque else ()
     below = list(map(_find_missing, nodes))
     elements, rows = any(found[0] for found in below), any(found[1] for found in below)
     own = not kind.chunks and node.validity is not None and (not node_is_on_host(node) or node.null_count > 0)
@@ -621,7 +628,7 @@ def _find_missing(node: Any) -> tuple[bool, bool]:
 
 def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     """Return the verdict of a library of dense arrays on nested data."""
-    node, column = source.array, _column_of(source.array)
+    node, column = source.array, source.column
     own = issubclass(type(obj), NestedArray)
     of_objects = objects_of(obj) is not None or (issubclass(type(obj), np.ndarray) and obj.dtype.hasobject)
     if (issubclass(type(obj), VALUES) or of_objects) and (
@@ -814,7 +821,7 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str) -> Verdict:
 def _call_instead(obj: Any, source: Source, consumer: str) -> str:
     """Return the call for an array that a library of nested arrays also rejects as a copy."""
     array = source.array
-    numbers = array if isinstance(array, USMArray) else _column_of(array).array
+    numbers = array if isinstance(array, USMArray) else source.column.array
     if numbers is not None and _obstacle(_empty(numbers.dtype), consumer):  # else the library rejects the dimensions
         call = _call_on_numbers(consumer, "x", numbers, way="")
         if call:
@@ -884,7 +891,7 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
         call = _call_on_pandas(obj, consumer) if is_pandas(obj) else ""
         return Verdict(consumer, CANNOT, "it is not a sparse array", call)
     if consumer != NESTED:
-        column = _column_of(array) if isinstance(array, NestedArray) else None
+        column = source.column if isinstance(array, NestedArray) else None
         dense = Verdict("numpy", ZERO_COPY, copied) if column is None else _of_node(obj, source, "numpy")
         works = dense.verdict in (COPY, ZERO_COPY)
         if works and consumer not in ("arrayhub", "xarray", *plugins.emitting()):
