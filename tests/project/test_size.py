@@ -21,7 +21,7 @@ LINES = {
     "arrayhub/include": 1900,
     "arrayhub/inspection": 2775,
     "arrayhub/libraries": 4110,
-    "arrayhub/nested": 7515,
+    "arrayhub/nested": 7525,
     "arrayhub/runtimes": 2220,
     "arrayhub/sparse": 1500,
     "arrayhub/storage": 1000,
