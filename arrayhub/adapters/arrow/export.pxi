@@ -325,7 +325,7 @@ cdef bint packs(object node, tuple field):
 
 def packs_booleans(node):
     """Return whether an export of a node copies booleans to bits. A request for ``arrow.bool8`` avoids this copy."""
-    return packs(node, None)
+    return isinstance(node, (Descriptor, Tree)) and packs(node, None)
 
 
 cdef object exportable(object node, int form):
