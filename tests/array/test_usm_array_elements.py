@@ -244,6 +244,13 @@ def test_bool_of_one_element_equals_numpy(value, shape):
     assert bool(ah.asarray(x)) is bool(x)
 
 
+@pytest.mark.parametrize("dtype", ["i4,i4", "V4", "M8[s]", "m8[s]"])
+def test_bool_and_format_of_zeros_equal_those_of_numpy(dtype):
+    x = np.zeros((), dtype)
+    assert bool(ah.asarray(x)) is bool(x) is False
+    assert format(ah.asarray(x), ">30") == format(x, ">30")
+
+
 @pytest.mark.parametrize("shape", [(0,), (2,), (3, 0), (2, 2)])
 def test_bool_requires_one_element(shape):
     with pytest.raises(ValueError, match=r"as_numpy\(x\)\.any"):

@@ -274,3 +274,31 @@ def test_wide_frame_is_exported_once_and_described_by_columns_of_each_type(to, g
     assert exported == [(100 + (gap == 2500), 2)]
     monkeypatch.undo()
     assert eval(explained.call, {"arrayhub": ah, "x": x}) is not None
+
+
+@pytest.mark.parametrize("to", ["numpy", "jax", "numba", "arrayhub"])
+def test_lazy_tensors_are_explained_as_copies(to):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("arrayhub" if to == "arrayhub" else to)
+    x = torch.ones(2, dtype=torch.complex64).conj()
+    explained = ah.explain(x, to=to)
+    assert [verdict.verdict for verdict in explained.verdicts] == ["copy=True"]
+    assert explained.summary == "2 * complex[float32], which is copied" and "copy=" in explained.call
+
+
+def test_frames_of_periods_name_a_call_that_works():
+    pd = pytest.importorskip("pandas")
+    x = pd.DataFrame({"a": pd.period_range("2020", periods=2, freq="D"), "b": [1, 2]})
+    with pytest.raises(ah.Refusal) as raised:
+        ah.as_numpy(x)
+    assert list(eval(raised.value.call, {"arrayhub": ah, "x": x})) == ["a", "b"]
+
+
+def test_read_only_indices_of_a_sparse_array_require_a_copy_for_torch():
+    sparse = pytest.importorskip("scipy.sparse")
+    pytest.importorskip("torch")
+    x = sparse.csr_array(np.eye(3))
+    x.indices.flags.writeable = False
+    with pytest.raises(ah.Refusal) as raised:
+        ah.as_torch(x)
+    assert raised.value.call == ah.explain(x, to="torch").call == "arrayhub.as_torch(x, copy=True)"

@@ -238,6 +238,11 @@ def test_invalid_queue_is_rejected_for_usm(race, stream):
             arrayhub.asarray(producer, stream=stream)
 
 
+def test_dlpack_for_a_queue_exports_shared_memory_on_its_device(race):
+    x = arrayhub.asarray(race.memory)
+    assert arrayhub.from_dlpack(x.__dlpack__(stream=race.reading)).device == x.device
+
+
 def test_queue_is_rejected_for_cuda_memory(race):
     interface = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": None}
     producer = type("P", (), {"__cuda_array_interface__": interface})()
