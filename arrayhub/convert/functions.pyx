@@ -118,9 +118,9 @@ def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream
     return take(result) if result != NULL else raise_refusal(obj, "arrayhub")
 
 
-def import_unadvised(obj, /, *, copy=False, via=None):
+def import_unadvised(obj, /, *, copy=False, dtype=None, device=None, missing=None, via=None):
     """Call `asarray` for a function that completes the refusals of its own call."""
-    return import_changed(obj, copy, None, None, None, None, via)
+    return import_changed(obj, copy, dtype, device, missing, None, via)
 
 
 cdef object import_changed(object obj, object copy, object dtype, object device, object missing, object stream, object via):

@@ -29,7 +29,7 @@ ELSEWHERE = {name.lower(): row.instead for row in ROWS.values() if row.instead f
 
 # The functions that export to libraries without a compiled exporter, by the library's name in `convert`.
 EXPORT_BY = {name: row.export_by for name, row in TARGETS.items() if row.export_by is not None}
-EXPORT_BY |= {NESTED: "nested.asnested:asnested", SPARSE: "sparse.export:export_own"}
+EXPORT_BY |= {NESTED: "nested.asnested:import_nested", SPARSE: "sparse.export:export_own"}
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ def as_xarray(obj, copy, **request):
     is_own = not copy and _is_data_array(type(obj))
     if is_own and all(value is None for value in request.values()):
         return obj
-    array = hooks.functions.asarray(obj, copy=copy, **request)
+    array = hooks.functions.import_unadvised(obj, copy=copy, **request)
     if is_own and _is_unchanged(array, obj):
         return obj
     if copy is True and not is_host_readable(array) and array.device.type != "cuda":

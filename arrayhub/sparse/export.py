@@ -17,7 +17,7 @@ from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import TARGETS
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import ACCEPTED, INT32_MAX, PADDED, TRUSTED, find_used, is_canonical, to_format, validate
-from arrayhub.sparse.libraries import RULES, SparseLibrary, assparse, sparse_or_none
+from arrayhub.sparse.libraries import RULES, SparseLibrary, import_sparse, sparse_or_none
 
 
 def as_scipy(obj: Any, /, *, copy: Copy = False, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
@@ -117,7 +117,7 @@ def convert_like(
             return obj
         if library == "scipy":  # also in formats that `assparse` does not import
             return obj.copy()
-    given = x = assparse(obj, copy=copy if copy is False and dtype is None and device is None else None)
+    given = x = import_sparse(obj, copy if copy is False and dtype is None and device is None else None)
     if dtype is None and library == "jax" and not has_x64():
         dtype, checked = NARROWED.get(x.dtype.name), True
     if dtype is not None:
@@ -151,7 +151,7 @@ def export(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = Fa
     sparse array, or a copy is required and `copy` does not permit it.
     """
     copy = check_copy(copy, f"as_{library}")
-    x = obj if type(obj) is SparseArray else assparse(obj, copy=None if copy else copy)
+    x = obj if type(obj) is SparseArray else import_sparse(obj, None if copy else copy)
     if library == SPARSE:
         return x.copy() if copy else x
     row = RULES.get(library)

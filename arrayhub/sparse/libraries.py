@@ -358,14 +358,15 @@ def assparse(
     >>> as_torch(x).layout
     torch.sparse_csr
     """
-    if is_traced():
-        return call_traced("assparse", obj, assparse, copy=copy, dtype=dtype, device=device, validate=validate)
     if validate is not True and validate is not False:
         raise TypeError(f"assparse: validate is {show(validate)}; accepted: True, False")
-    return functions.call_completing(_import_sparse, obj, SPARSE, check_copy(copy, "assparse"), dtype, device, validate)
+    return functions.call_completing(import_sparse, obj, SPARSE, check_copy(copy, "assparse"), dtype, device, validate)
 
 
-def _import_sparse(obj: Any, copy: Copy, dtype: Any, device: Any, validate: bool) -> SparseArray:
+def import_sparse(obj: Any, copy: Copy, dtype: Any = None, device: Any = None, validate: bool = True) -> SparseArray:
+    """Implement `assparse`. The call of a refusal is that of the importer, and may not work."""
+    if is_traced():
+        return call_traced("assparse", obj, import_sparse, copy, dtype, device, validate)
     x = sparse_or_none(obj, copy if dtype is None and device is None else None)
     if x is None:
         reason = f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse"
