@@ -112,9 +112,10 @@ class Source:
             if self.kind == "values":
                 return "nested values, which are copied"
             rows, _, element = str(x.type).partition(" * ")
-            of_all = f"{rows if self.length is None else self.length} * {element}"
-            if self.columns is not None:
-                of_all = f"{self.length} rows with {self.columns} columns, such as {element}"
+            if self.length is not None:
+                rows = str(self.length)
+            table = f"{rows} rows with {self.columns} columns, such as {element}"
+            of_all = f"{rows} * {element}" if self.columns is None else table
             if self.copied:
                 return f"{of_all}, which is copied"
             chunks = f", in {len(x.chunks)} chunks" if kind_of(x).chunks else ""
@@ -393,9 +394,9 @@ def _copy_first(obj: Any, copy: Copy = False) -> Any:
         return import_nested(obj[:LOOKED_AT] if is_read else _sample_of(obj))
     if is_arrow_scalar(cls):
         return import_nested(obj)
-    is_sliced = issubclass(cls, (list, tuple)) or is_awkward(obj) or is_pandas(obj) or hasattr(cls, "__arrow_array__")
+    is_sliced = issubclass(cls, (list, tuple)) or is_awkward(obj) or hasattr(cls, "__arrow_array__")
     if is_sliced or objects_of(obj) is not None:  # Python objects in an array of xarray
-        return import_nested(_first_of(obj), copy=copy)
+        return import_nested(_first_of(obj))
     return None
 
 
@@ -898,9 +899,8 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
             return Verdict(consumer, NOT_TRIED, f"{consumer}.from_dlpack decides, and explain does not call it")
         if not works or (column is not None and column.array is None):
             verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
-            return Verdict(
-                consumer, verdict, _reason(source.refusal) or dense.reason, _call_without_library(obj, source)
-            )
+            why = _reason(source.refusal) or dense.reason
+            return Verdict(consumer, verdict, why, _call_without_library(obj, source))
         if column is not None:
             leaf, copied = column.leaf, dense.reason
             if column.lists:  # which `asarray` refuses without copy=True, as dates of 8 bytes
@@ -926,8 +926,10 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         return Verdict(consumer, COPY, _reason(source.refusal), call_of(consumer, "x", way))
     if isinstance(obj, np.ndarray) and obj.ndim != 1 and consumer in (NESTED, *NESTING):  # of strings or objects
         call = _call_on("x.reshape(-1)", obj.flat[:LOOKED_AT], consumer)
+    elif is_pandas(obj):
+        call = _call_on_pandas(obj, consumer)
     else:
-        call = _call_on_pandas(obj, consumer) if is_pandas(obj) else _call_on_rejected(obj, consumer, source)
+        call = _call_on_rejected(obj, consumer, source)
     return Verdict(consumer, CANNOT, _reason(source.refusal), call)
 
 

@@ -269,7 +269,7 @@ def test_wide_frame_is_exported_once_and_described_by_columns_of_each_type(to, g
     counted = lambda x, *given: exported.append(x.shape) or export(x, *given)  # noqa: E731
     monkeypatch.setattr(pd.DataFrame, "__arrow_c_stream__", counted)
     explained = ah.explain(x, to=to)
-    kind = "bool" if gap is None else "?bool"
+    kind = "?bool" if gap else "bool"
     assert explained.summary.startswith(f"3000 rows with 50 columns, such as {{c0: {kind}, c1: float64}}")
     assert exported == [(100 + (gap == 2500), 2)]
     monkeypatch.undo()
