@@ -122,8 +122,9 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
 
     The verdicts follow from the type and the layout of the object. Nothing is converted, no elements of arrays are
     read, and no library is imported, except dpctl to look for a SYCL device. Of Python values, the first 1,000 are
-    inspected, and of a pandas table, some rows and columns. Queries, and streams that can be read only once, are not
-    read. An exception of `obj` or of a library becomes part of the explanation, except KeyboardInterrupt.
+    inspected, of a pandas table, some rows, and of a wide table, some columns. Queries, and streams that can be read
+    only once, are not read. An exception of `obj` or of a library becomes part of the explanation, except
+    KeyboardInterrupt.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from arrayhub.convert.functions import check_level, import_unadvised
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
 _SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
-_MAX_COLUMNS = 8  # number of columns of a frame that are all exported
+MAX_COLUMNS = 8  # number of columns of a frame that are all exported
 _MAX_OBJECTS = LOOKED_AT // _SAMPLED  # number of columns of Python objects that are inspected
 _BLOCK = 100_000  # number of rows whose mask of missing values is in memory at once
 _SEQUENCES = (list, tuple, range)
@@ -94,7 +94,7 @@ def _sample_columns(frame: Any) -> Any:
     Columns of NumPy's memory with gaps between the elements, which pyarrow copies, count as another dtype. Of columns
     of Python objects, whose values may differ, return `_MAX_OBJECTS`.
     """
-    if frame.shape[1] <= _MAX_COLUMNS or not frame.columns.is_unique:
+    if frame.shape[1] <= MAX_COLUMNS or not frame.columns.is_unique:
         return frame
     chosen: dict[tuple[Any, ...], int] = {}
     objects = 0

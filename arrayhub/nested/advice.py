@@ -3,7 +3,7 @@
 `explain` shows the results of `advise`, and the field `call` of a refusal is the same call. Nothing is converted:
 
 - The object is imported as a view. An object that `asnested` copies is represented by an empty array of its type, a
-  pandas object by some rows and columns, and Python values by the first values.
+  pandas object by some rows, a wide table by some columns, and Python values by the first values.
 - A part of the array without elements is converted, which gives the element type or the error of a conversion.
 - ``Library.check_export`` and the functions ``check`` and ``why_copied`` of the modules in `export` raise or return the
   reason for which the export would fail or copy. The exports use the same functions.
@@ -50,14 +50,14 @@ from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
 from arrayhub.inspection.unread import import_unread
-from arrayhub.inspection.values import LOOKED_AT, dtype_of_value, first_values, sample_table
+from arrayhub.inspection.values import LOOKED_AT, MAX_COLUMNS, dtype_of_value, first_values, sample_table
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
 from arrayhub.libraries.numpy import VALUES, refuse_unit
 from arrayhub.libraries.table import coo_of_columns
-from arrayhub.nested.array import NestedArray, nested_of, part
+from arrayhub.nested.array import NestedArray, facts_of, make, make_chunked, nested_of, part
 from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import as_series, correct_import, import_nested, is_arrow_scalar, is_column, is_pandas
 from arrayhub.nested.conform import element_type, is_days
@@ -346,7 +346,8 @@ def _import_source(obj: Any) -> Source:
         return _import_pandas(obj, error)
     node, refused = (None, None) if issubclass(cls, VALUES) else try_call(import_nested, obj, copy=VIEW)
     if node is not None:
-        return Source(node, refusal=error)
+        part = _without_similar_columns(node)
+        return Source(part, refusal=error, columns=None if part is node else len(node.chunks[0].children))
     node, failed = try_call(_copy_first, obj)
     needs_copy = node is None and _is_dict_of_columns(obj)
     node = try_call(_copy_first, obj, None)[0] if needs_copy else node
@@ -360,6 +361,29 @@ def _import_source(obj: Any) -> Source:
         return Source(node, "asnested copies the values", error, len(obj), kind="values", needs_copy=needs_copy)
     length = len(node) if is_arrow_scalar(cls) else attempt(len, obj)[0]
     return Source(node, _reason(refused), error, length, needs_copy=needs_copy)
+
+
+def _without_similar_columns(node: Any) -> Any:
+    """Return a wide table without the columns that are stored as another column of the same type."""
+    tables = node.chunks
+    names = tables[0].field_names if kind_of(tables[0]).fields else ()
+    if len(names) <= MAX_COLUMNS or len(set(names)) < len(names):
+        return node
+    stored: dict[Any, int] = {}
+    for k, chunks in enumerate(zip(*(table.children for table in tables), strict=True)):
+        stored.setdefault(tuple(map(_storage_of, chunks)), k)
+    kept = [(names[k], k) for k in stored.values()]
+    parts = [tuple(table.children[k] for _, k in kept) for table in tables]
+    changes = [{"names": tuple(dict(kept)), "parts": children, "child_fields": None} for children in parts]
+    return make_chunked(
+        make("record", len(x), **facts_of(x) | change) for x, change in zip(tables, changes, strict=True)
+    )
+
+
+def _storage_of(column: Any) -> tuple[Any, ...]:
+    if isinstance(column, NestedArray):
+        return str(column.type), *_find_missing(column)
+    return column.dtype, column.flags.num
 
 
 def _import_pandas(obj: Any, refusal: BaseException | None) -> Source:

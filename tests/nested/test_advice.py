@@ -276,6 +276,24 @@ def test_wide_frame_is_exported_once_and_described_by_columns_of_each_type(to, g
     assert eval(explained.call, {"arrayhub": ah, "x": x}) is not None
 
 
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+@pytest.mark.parametrize("to", ["numpy", "torch", "arrow", "pandas"])
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_wide_table_is_described_by_columns_of_each_type(library, to, chunks):
+    pa, _ = pytest.importorskip("pyarrow"), pytest.importorskip(library)
+    pytest.importorskip("pyarrow" if to == "arrow" else to)
+    narrow = {"a": [1.5] * 3, "b": [1, None, 2], "c": [1, 2, 3], "d": [True, False, True]}
+    columns = narrow | {f"{name}{k}": narrow[name] for name in narrow for k in range(5)}
+    tables = [pa.concat_tables([pa.table(made)] * chunks) for made in (narrow, columns)]
+    if library == "polars":
+        tables = [pytest.importorskip("polars").from_arrow(table, rechunk=False) for table in tables]
+    one, many = (ah.explain(table, to=to) for table in tables)
+    rows = 3 * chunks
+    assert many.summary.startswith(f"{rows} rows with 24 columns, such as {{a: float64, b: ?int64, c: int64, d: bool}}")
+    assert (many.verdicts, many.call) == (one.verdicts, one.call)
+    assert eval(many.call, {"arrayhub": ah, "x": tables[1]}) is not None
+
+
 @pytest.mark.parametrize("to", ["numpy", "jax", "numba", "arrayhub"])
 def test_lazy_tensors_are_explained_as_copies(to):
     torch = pytest.importorskip("torch")
