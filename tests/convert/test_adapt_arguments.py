@@ -175,6 +175,7 @@ class Converter:
         return ONES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("to", ["numpy", "torch", "polars"])
 def test_refused_arrays_raise_the_error_of_asarray_with_the_name_of_the_argument(name, to, tmp_path):

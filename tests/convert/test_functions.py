@@ -436,6 +436,7 @@ def test_type_cache_does_not_keep_types_alive():
     assert not lives(reference)
 
 
+@pytest.mark.slow
 def test_type_cache_keeps_results_correct_for_thousands_of_types():
     for k in range(5000):
         if k % 2:

@@ -57,6 +57,7 @@ def with_method(name, method, bases=(), **others):
 # ----------------------------------------------------------------------------------------------------------- verdicts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
 def test_verdicts_equal_conversions(producer):
     if not installed(producer):

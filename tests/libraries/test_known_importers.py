@@ -169,6 +169,7 @@ def test_image_outlives_its_object():
     assert x.tolist() == expected == copy.deepcopy(x).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["mode 1", "LAB", "several blocks", "memory-mapped file"])
 def test_image_that_pillow_does_not_share_is_copied(case, tmp_path):
     image = image_of("RGB")

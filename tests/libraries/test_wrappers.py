@@ -151,6 +151,7 @@ def test_sparse_matrices_are_rejected(kind, family):
     assert eval(call, {"arrayhub": ah, "x": x}).shape == (3, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "make", "call"),
     [

@@ -139,6 +139,7 @@ SHARED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED)
 def test_repeated_rows_are_counted_each_time(name):
     """A repeated row is visited once, but counted each time. Visiting each occurrence would take minutes."""

@@ -92,6 +92,7 @@ def test_reads_are_not_ordered_without_a_stream(race):
     assert any(race.stale(lambda queue: arrayhub.asarray(race.memory)) for _ in range(20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("producer", "way"), [(p, w) for p in PRODUCERS for w in WAYS if applies(w, p)], ids=lambda name: name
 )

@@ -103,6 +103,7 @@ def test_adapt_converts_sparse_tensors_and_results_back():
     assert isinstance(dense, torch.Tensor) and sparse.layout is torch.sparse_csr
 
 
+@pytest.mark.slow
 def test_adapt_returns_the_library_of_the_caller():
     pydata = pytest.importorskip("sparse")
     dense, made = adapted(pydata.GCXS.from_numpy(matrix().toarray(), compressed_axes=(0,)), ONES)
@@ -141,6 +142,7 @@ def test_errors_of_adapt_name_the_argument():
         series(matrix())
 
 
+@pytest.mark.slow
 def test_cast_of_padded_arrays_keeps_the_values():
     from jax.experimental import sparse
 

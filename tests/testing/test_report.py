@@ -16,6 +16,7 @@ def failing(report):
     return {cell.rule for cell in report.failures()}
 
 
+@pytest.mark.slow
 def test_correct_producers_pass():
     for make in (Array, ah.asarray, np.asarray):
         report = check_producer(
@@ -109,6 +110,7 @@ def test_invalid_arguments_raise(check):
         check(broken_arrays.read, dtypes="uint8", layouts="unaligned")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtypes", [np.float32, "float32", np.dtype("f4"), [np.float32], ["<f4"], (np.dtype("f4"),)])
 def test_dtypes_are_given_as_in_numpy(dtypes):
     report = check_producer(broken_arrays.read, dtypes=dtypes, layouts="1-d")
@@ -116,6 +118,7 @@ def test_dtypes_are_given_as_in_numpy(dtypes):
     assert check_producer(broken_arrays.read, dtypes=[float, np.longdouble, ">f8"], layouts="C").ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "function", "words"),
     [

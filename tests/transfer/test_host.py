@@ -89,6 +89,7 @@ def test_host_copies_between_any_two_layouts_keep_the_values(data):
         assert same(arrayhub.asarray(a).copy(order=order), a)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_copies_of_any_layout_to_and_from_sycl_keep_the_values(data):
     """Views of device memory are copied to the host in any layout, also in pieces of a few elements."""
@@ -115,6 +116,7 @@ def test_copies_of_any_layout_to_and_from_sycl_keep_the_values(data):
             assert layout == "K" or getattr(copied.flags, f"{layout.lower()}_contiguous")
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=50, deadline=None)
 def test_device_views_with_large_strides_are_copied_with_and_without_packing(data):
@@ -134,6 +136,7 @@ def test_device_views_with_large_strides_are_copied_with_and_without_packing(dat
         assert same(there[key].copy().to_host(), a[key])
 
 
+@pytest.mark.slow
 def test_dimensions_of_length_1_do_not_reach_the_copy_kernel_of_dpnp():
     """For this view, dpnp 0.20 raises a RuntimeError because of the strides of the dimension of length 1."""
     pytest.importorskip("dpnp.tensor")
@@ -146,6 +149,7 @@ def copy_elements(target, source):
     host_copies.copy(arrayhub.asarray(target), arrayhub.asarray(source))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize(
     "turn",
@@ -479,6 +483,7 @@ def new_queue(in_order):
     return dpctl.SyclQueue(property="in_order") if in_order else dpctl.SyclQueue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_order", [False, True])
 def test_copies_wait_for_the_work_of_the_producer(sycl, in_order):
     """Each copy contains the results of kernels that were queued immediately before the copy."""

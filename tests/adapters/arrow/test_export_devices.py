@@ -58,6 +58,7 @@ def test_arrow_cpp_rejects_oneapi_memory(arrow):
     assert "Devicetype14" in read(arrow, ah.asnested([[1], []]).to_device("oneapi:0"))
 
 
+@pytest.mark.slow
 def test_arrow_stream_is_imported_and_released(arrow):
     before = pa.total_allocated_bytes()
     stream = DeviceStream()
