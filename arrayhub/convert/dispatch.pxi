@@ -572,10 +572,9 @@ cdef Descriptor import_via(object obj, object stream, object via):
             numpy_library.check_subclass(obj)
         a = parse_dlpack(obj, stream) if <int> row == _DLPACK else _parse[<int> row](obj, stream)
     if a is None:
-        supported = ", ".join(protocols_of_type(type(obj))[1])
         raise TypeError(
-            f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; "
-            + (f"it supports {supported}: call arrayhub.asarray(x)" if supported else "accepted: objects that support it")
+            f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; accepted: objects that support it."
+            " arrayhub.asarray(x) tries all protocols"
         )
     a = add_labels(obj, a, labels_of(record))
     return a if stream is None else on_stream(a, stream, True)

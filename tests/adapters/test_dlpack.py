@@ -593,6 +593,8 @@ def test_negative_strides_are_only_exported_as_a_copy(view, version):
             x.__dlpack__(max_version=version, **keywords)
     copy = arrayhub.asarray(x.__dlpack__(max_version=version, copy=True), copy=None)
     assert np.array_equal(np.asarray(copy), view)
+    made = arrayhub.from_dlpack(x)
+    assert made.is_copy and made.protocol == "dlpack" and np.array_equal(np.asarray(made), view)
     # A dimension of length 1 does not have a step.
     assert arrayhub.asarray(BASE[:1])[::-1].__dlpack__(max_version=version)
 
