@@ -253,18 +253,13 @@ cdef Descriptor import_or_build(
 
 
 cdef Descriptor import_via_allowed(object obj, object stream, object via, object copy):
-    """Import `obj` through a protocol.
-
-    Unless `copy` is False, lazy bits of torch are resolved, and an array whose strides the protocol refuses is copied.
-    """
+    """Import `obj` through a protocol. Unless `copy` is False, resolve lazy bits of torch, and copy a mirrored USMArray."""
     cdef Descriptor a
     try:
         return import_via(obj, stream, via)
     except BufferError as error:
         refusal = error
-    resolved = None
-    if copy is not False:
-        resolved = transfer.copy(obj) if isinstance(obj, Descriptor) else without_lazy_bits(obj)
+    resolved = None if copy is False else transfer.copy(obj) if isinstance(obj, Descriptor) else without_lazy_bits(obj)
     if resolved is None:
         raise refusal
     a = import_via(resolved, stream, via)
