@@ -44,7 +44,7 @@ def adapt(
     - Sparse arguments and results remain sparse. They are SciPy's sparse arrays if `to` is "numpy", or if the caller's
       library does not have sparse arrays.
     - A 0-d array in the result becomes a NumPy scalar if the caller's library has only columns, such as pandas.
-    - jax without ``jax_enable_x64`` gets results of 32 bits instead of 64. Integers out of range raise OverflowError.
+    - jax without ``jax_enable_x64`` gets results of 32 bits instead of 64. Numbers out of range raise OverflowError.
 
     Parameters
     ----------
