@@ -3,7 +3,7 @@
 import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from functools import partial, wraps
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, TypeVar
 
@@ -44,7 +44,7 @@ def adapt(
     - Sparse arguments and results remain sparse. They are SciPy's sparse arrays if `to` is "numpy", or if the caller's
       library does not have sparse arrays.
     - A 0-d array in the result becomes a NumPy scalar if the caller's library has only columns, such as pandas.
-    - jax without ``jax_enable_x64`` gets results of 32 bits instead of 64. Integers out of range raise OverflowError.
+    - jax without ``jax_enable_x64`` gets results of 32 bits instead of 64. Numbers out of range raise OverflowError.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _check_function(function: Any) -> None:
         )
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(
-            f"adapt: {function.__qualname__} is a generator function; accepted: functions that return arrays. Convert"
+            f"adapt: {show(function)} is a generator function; accepted: functions that return arrays. Convert"
             " the arrays inside it, for example yield arrayhub.like(row, x)"
         )
 
@@ -152,28 +152,31 @@ def _check_function(function: Any) -> None:
 def _find_requests(function: Any, name: str, parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     """Return the objects with ``asarray`` in ``Annotated`` annotations, by the name of the parameter."""
     found = {}
-    hints = _evaluate_hints(function, name)
+    hints = _evaluate_hints(function, name, parameters)
     for key, parameter in parameters.items():
-        for extra, is_inside in _requests_in(hints.get(key)):
-            if is_inside or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        for extra, is_unusable in _requests_in(hints.get(key)):
+            if is_unusable or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TypeError(
-                    f"adapt: {name}: {parameter} has a request; accepted: requests for parameters that take one value"
+                    f"adapt: {name}: {parameter} has a request; accepted: requests for parameters that take one value,"
+                    " such as Annotated[Any, Request('float64')]"
                 )
             found[key] = extra
     return found
 
 
 def _requests_in(hint: Any) -> Iterator[tuple[Any, bool]]:
-    """Yield the requests in an annotation, and whether each is for the items of a container instead of the argument."""
+    """Yield the requests in an annotation, and whether each is a class, or for the items of a container."""
+    if hasattr(type(hint), "asarray"):  # a request without Annotated
+        yield hint, False
     for extra in getattr(hint, "__metadata__", ()):
-        if not isinstance(extra, type) and callable(getattr(extra, "asarray", None)):
-            yield extra, False
+        if callable(getattr(extra, "asarray", None)):
+            yield extra, isinstance(extra, type)
     is_argument = typing.get_origin(hint) in (Annotated, typing.Union, UnionType)
     for part in typing.get_args(hint):
-        yield from ((extra, is_inside or not is_argument) for extra, is_inside in _requests_in(part))
+        yield from ((extra, is_unusable or not is_argument) for extra, is_unusable in _requests_in(part))
 
 
-def _evaluate_hints(function: Any, name: str) -> dict[str, Any]:
+def _evaluate_hints(function: Any, name: str, parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     """Return the annotations that can be evaluated.
 
     Raises
@@ -181,15 +184,14 @@ def _evaluate_hints(function: Any, name: str) -> dict[str, Any]:
     TypeError
         An annotation that cannot be evaluated may contain a request.
     """
-    try:
-        return typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError):
-        pass
     found = {}
-    for key, hint in getattr(function, "__annotations__", {}).items():
+    while isinstance(function, partial):
+        function = function.func
+    names = getattr(inspect.unwrap(function), "__globals__", None)
+    for key, hint in ((key, parameter.annotation) for key, parameter in parameters.items()):
         single = SimpleNamespace(__annotations__={key: hint})
         try:
-            found.update(typing.get_type_hints(single, getattr(function, "__globals__", None), include_extras=True))
+            found.update(typing.get_type_hints(single, names, include_extras=True))
         except (NameError, TypeError, AttributeError) as error:
             if "Request" in str(hint) or "Annotated" in str(hint):
                 raise TypeError(

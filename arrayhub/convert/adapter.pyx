@@ -546,7 +546,9 @@ cdef object replace_items(container, dict made):
     cls = type(container)
     if issubclass(cls, tuple):
         parts = [made.get(index, item) for index, item in enumerate(container)]
-        return cls(parts) if hasattr(cls, "n_sequence_fields") else tuple.__new__(cls, parts)      # torch.return_types.sort
+        copied = cls(parts) if hasattr(cls, "n_sequence_fields") else tuple.__new__(cls, parts)      # torch.return_types.sort
+        getattr(copied, "__dict__", {}).update(getattr(container, "__dict__", {}))      # scipy.stats.ttest_ind(x, y).df
+        return copied
     try:
         copied = shallow_copy(container)
         for index, item in made.items():

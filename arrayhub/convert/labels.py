@@ -153,12 +153,9 @@ _AXES: dict[str, Callable[[Any], list[Any]]] = {
 
 
 def check_labels(
-    call: str,
-    arguments: list[tuple[str, Any, bool]],
-    columns: bool = True,
-    sources: dict[str, Any] | None = None,
+    call: str, arguments: list[tuple[str, Any, bool]], columns: bool = True, sources: dict[str, Any] | None = None
 ) -> None:
-    """Raise ValueError if the labels of two arguments differ along a dimension of equal length.
+    """Raise ValueError if the labels of two arguments differ along dimensions of equal length.
 
     `arguments` contains a name, a value, and whether the function receives the value unchanged. The labels of two such
     values are not compared. With ``columns=False``, the names of the columns of tables are not compared, because the
@@ -171,17 +168,17 @@ def check_labels(
         if axes and not columns and kind in TABLES:
             axes[1] = (None, None)
         if axes:
-            lengths = [(*axis, length) for axis, length in zip(axes, shape_of(obj), strict=True)]
-            labelled.append((key, obj, is_own, lengths))
+            labelled.append((key, obj, is_own, [(*axis, n) for axis, n in zip(axes, shape_of(obj), strict=True)]))
     for k, (key, obj, is_own, axes) in enumerate(labelled):
         for other_key, other, is_other_own, other_axes in labelled[:k]:
-            what = "" if is_own and is_other_own else _difference(other_axes, axes)
-            if what:
+            found = None if is_own and is_other_own else _difference(other_axes, axes)
+            if found:
                 first = _describe(other, other if sources is None else sources[other_key])
                 second = _describe(obj, obj if sources is None else sources[key])
                 raise ValueError(
-                    f"{call}: {what} of {other_key} ({first}) and {key} ({second}) differ; accepted: equal labels."
-                    " Align them first, or pass arrays without labels, such as arrayhub.as_numpy(x)"
+                    f"{call}: the labels of dimension {found[0]} of {other_key} ({first}) and dimension {found[1]} of"
+                    f" {key} ({second}) differ; accepted: equal labels. Align them first, or pass arrays without"
+                    " labels, such as arrayhub.as_numpy(x)"
                 )
 
 
@@ -191,19 +188,18 @@ def _describe(obj: Any, source: Any) -> str:
     return name if type(obj) is type(source) else f"{name} as {name_of_type(type(obj))}"
 
 
-def _difference(first: list[Any], second: list[Any]) -> str:
-    """Return which labels of two objects differ, or ""."""
-    if len(first) == len(second):
-        for axis, (one, two) in enumerate(zip(first, second, strict=True)):
-            if _differ(one, two):
-                return f"the labels of dimension {axis}"
-        return ""
-    few, many = sorted((first, second), key=len)
-    for axis, one in enumerate(few):  # NumPy aligns the last dimensions, and pandas the index with the columns
-        alike = [other for other in many if other[2] == one[2]]
-        if alike and all(_differ(one, other) for other in alike):
-            return f"the labels of dimension {axis}"
-    return ""
+def _difference(first: list[Any], second: list[Any]) -> tuple[int, int] | None:
+    """Return a dimension of each of two objects, whose labels differ, or None. NumPy aligns the last dimensions."""
+    if len(first) > len(second):
+        found = _difference(second, first)
+        return found and (found[1], found[0])
+    for axis, one in enumerate(first):
+        alike = [axis + len(second) - len(first)]
+        if len(first) < len(second) and second[alike[0]][2] != one[2]:  # the rows of X and y, for example
+            alike = [k for k, other in enumerate(second) if other[2] == one[2]]
+        if alike and all(_differ(one, second[k]) for k in alike):
+            return axis, alike[0]
+    return None
 
 
 def are_equal(one: Any, two: Any) -> bool:

@@ -52,8 +52,8 @@ def like(
         As in `convert`. The model requests its device: only False raises BufferError for memory on another device.
     dtype : optional
         Element type of the result. None keeps the element type of `obj`, except that jax without ``jax_enable_x64``
-        narrows elements of 64 bits. "model" casts to the element type of `model`. Narrowing and "model" raise an error
-        for values that the element type cannot represent. Any other element type casts as in `convert`.
+        narrows elements of 64 bits. "model" casts to the element type of `model`. Both may round, and raise an error
+        for integers and finite floats out of range. Any other element type casts as in `convert`.
     labels : bool, default: False
         Whether a result with the shape of `model` gets the labels of `model`. Names that `obj` has are kept.
 

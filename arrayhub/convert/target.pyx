@@ -421,7 +421,7 @@ cdef ArrayType _determine(type cls):
     make = maker_of(cls)
     has_maker = make is not None and make not in BY_SHAPE
     is_container = make is not None or library in (*NESTING, *plugins.emitting())
-    owner = None if library is None else _owner(cls, library, refused or (wraps and not is_container))
+    owner = None if library is None or (wraps and not is_container) else _owner(cls, library, refused)
     refused = refused or not (speaks or wraps)
     host = _TARGETS.get(library, _WITHOUT_ROW).device_type == "cpu"
     return ArrayType(library or "numpy", owner, None, wraps and not is_container, refused, host, has_maker)
@@ -441,10 +441,10 @@ def _resembles_array(cls):
     return hasattr(cls, "__array__") or all(hasattr(cls, name) for name in ("shape", "dtype", "__getitem__"))
 
 
-def _owner(cls, library, wrapped):
+def _owner(cls, library, refused):
     """Return the library whose functions receive arrays of a type unchanged, or None."""
     if library == "numpy":
-        return "numpy" if issubclass(cls, _NDARRAY) and not wrapped else None
+        return "numpy" if issubclass(cls, _NDARRAY) and not refused else None
     if issubclass(cls, (Descriptor, Tree)):
         return library
     row = row_of_type(cls)

@@ -2,6 +2,8 @@
 
 import asyncio
 import collections
+import copy
+import functools
 import os
 import pickle
 from typing import Annotated, Any, NamedTuple
@@ -374,13 +376,15 @@ def test_unsupported_requests_raise_at_decoration():
     def listed(xs: list[Annotated[np.ndarray, ah.Request("float64")]] | None):
         return xs
 
+    def classes(x: Annotated[Any, ah.Request]):
+        return x
+
     def unknown(x: "Annotated[np.ndarray, Missing('float64')]", y: "Absent"):  # noqa: F821
         return x
 
-    with pytest.raises(TypeError, match=r"adapt: several: \*xs: .* has a request; accepted: requests for parameters"):
-        ah.adapt()(several)
-    with pytest.raises(TypeError, match="adapt: listed: xs: list.* has a request; accepted: requests for parameters"):
-        ah.adapt()(listed)
+    for function, parameter in ((several, r"\*xs: .*"), (listed, "xs: list.*"), (classes, "x: .*Request.*")):
+        with pytest.raises(TypeError, match=f"adapt: {function.__name__}: {parameter} has a request; accepted: "):
+            ah.adapt()(function)
     with pytest.raises(TypeError, match="adapt: unknown: the annotation .* of x cannot be evaluated .*'Missing'"):
         ah.adapt()(unknown)
 
@@ -390,7 +394,11 @@ def test_annotations_of_other_parameters_need_not_be_evaluated():
     def f(x: "Annotated[np.ndarray, ah.Request('float64', may='cast')]", y: "Absent" = None):  # noqa: F821
         return x
 
+    def bare(y, x: ah.Request("float64", may="cast")):
+        return x
+
     assert f(np.ones(2, "f4")).dtype == "f8"
+    assert ah.adapt()(functools.partial(bare, 0))(np.ones(2, "f4")).dtype == "f8"
 
 
 def test_result_of_the_callers_library_keeps_its_own_labels():
@@ -485,6 +493,14 @@ def test_values_of_a_counter_in_the_result_are_kept():
     assert ah.adapt("numpy")(lambda x: counts)(torch.ones(2)) is counts
     made = ah.adapt("numpy")(lambda x: collections.Counter(a=x, b=2))(torch.ones(2))
     assert type(made) is collections.Counter and type(made["a"]) is torch.Tensor and made["b"] == 2
+
+
+def test_attributes_of_tuples_are_kept():
+    torch = pytest.importorskip("torch")
+    pair = type("Measured", (Pair,), {})(torch.ones(2), 1)
+    pair.unit = "m"
+    made = ah.adapt("numpy")(copy.copy)(pair)
+    assert made is not pair and type(made.low) is torch.Tensor and made.unit == "m"
 
 
 class Sealed(dict):

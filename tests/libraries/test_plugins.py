@@ -546,6 +546,8 @@ def test_types_are_added_to_a_built_in_library():
         assert ah.asarray(Holder(values)).ptr == values.ctypes.data
         import torch
         assert ah.asarray(torch.zeros(3)).shape == (3,)      # arrayhub's own importer is still used
+        for library, kind in (("numpy", np.ndarray), ("torch", torch.Tensor)):
+            assert ah.adapt(library)(lambda x: type(x))(Holder(torch.zeros(3))) is kind
         """,
     )
 
