@@ -858,20 +858,42 @@ def test_sycl_kernels_run_after_the_producers_pending_work(sycl_author):
         assert (ah.as_numpy(sycl_author.twice(y)) == 2).all()
 
 
-def test_an_owner_may_be_called_by_a_host_task_of_dpnp(sycl_author):
-    """The last array may also be released while a host task of dpnp, which needs the GIL, is pending."""
-    pytest.importorskip("dpnp")
-    program = """
-import arrayhub, dpnp, numpy, sys
-arrayhub.sycl_runtime.configure()
-sys.path.insert(0, sys.argv[1])
-import sycl_author
+PROGRAMS = {
+    "owner": """
 for k in range(20):
     x = dpnp.ones(4, dtype="f4") + k
     sycl_author.twice(x * 2)
     assert (arrayhub.as_dpnp(sycl_author.twice(x)) * 2).sum() == 16 * (k + 1)
+""",
+    "in place": """
+for k in range(200):
+    x = dpnp.zeros(1 << 16, dtype="f4")
+    sycl_author.fill(x, 3.0)
+    assert float(dpnp.sum(x)) == 3 << 16, k
+""",
+    "two threads": """
+def loop():
+    for _ in range(200):
+        arrayhub.as_dpnp(sycl_author.twice(dpnp.arange(50, dtype="f4") + 1)) + 1
+loop()
+threads = [threading.Thread(target=loop) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+""",
+}
+
+
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_sycl_example_and_dpnp_use_one_queue(sycl_author, case):
+    """A host task of dpnp may need the GIL, or release the last array, and dpnp does not wait for other libraries."""
+    pytest.importorskip("dpnp")
+    start = """
+import arrayhub, dpnp, sys, threading
+arrayhub.sycl_runtime.configure()
+sys.path.insert(0, sys.argv[1])
+import sycl_author
 """
-    done = build.python(program, Path(sycl_author.__file__).parent)
+    done = build.python(start + PROGRAMS[case], Path(sycl_author.__file__).parent)
     assert done.returncode == 0, done.stderr
 
 
