@@ -385,6 +385,9 @@ def test_result_has_the_array_type_of_the_model(author):
     assert type(author.ones(0, ah.asarray(BASE))) is ah.USMArray
     with pytest.raises(TypeError, match="the model"):
         author.ones(3, object())
+    for n in (2**61, 2**63 - 1):
+        with pytest.raises((MemoryError, ValueError)):
+            author.ones(n, np.zeros(1))
 
 
 def test_overloads_are_selected_by_element_type_and_dimensions(cpp):
