@@ -910,6 +910,8 @@ def test_sycl_example_fills_and_returns_memory(sycl_author):
     assert ah.as_numpy(out).sum() == 48
     assert dpnp.asarray(ah.as_dpnp(out)).sum() == 48
     assert ah.as_numpy(sycl_author.twice(np.ones(4, "f4"))).sum() == 8  # copied to the device
+    part = sycl_author.inner(dpnp.reshape(dpnp.arange(6, dtype="f4"), (2, 3)).T)
+    assert part.device.type == "oneapi" and ah.to_host(part).tolist() == [[4], [5]]
     with pytest.raises(BufferError, match="accepted: SYCL USM"):
         sycl_author.fill(np.ones(4, "f4"), 1.0)
     with pytest.raises(TypeError, match="float64; accepted: float32"):
