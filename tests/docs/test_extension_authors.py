@@ -385,9 +385,8 @@ def test_result_has_the_array_type_of_the_model(author):
     assert type(author.ones(0, ah.asarray(BASE))) is ah.USMArray
     with pytest.raises(TypeError, match="the model"):
         author.ones(3, object())
-    for n in (2**61, 2**63 - 1):
-        with pytest.raises((MemoryError, ValueError)):
-            author.ones(n, np.zeros(1))
+    with pytest.raises((MemoryError, ValueError)):
+        author.ones(2**61, np.zeros(1))
 
 
 def test_overloads_are_selected_by_element_type_and_dimensions(cpp):
@@ -861,43 +860,29 @@ def test_sycl_kernels_run_after_the_producers_pending_work(sycl_author):
         assert (ah.as_numpy(sycl_author.twice(y)) == 2).all()
 
 
-PROGRAMS = {
-    "owner": """
-for k in range(20):
-    x = dpnp.ones(4, dtype="f4") + k
-    sycl_author.twice(x * 2)
-    assert (arrayhub.as_dpnp(sycl_author.twice(x)) * 2).sum() == 16 * (k + 1)
-""",
-    "in place": """
-for k in range(200):
-    x = dpnp.zeros(1 << 16, dtype="f4")
-    sycl_author.fill(x, 3.0)
-    assert float(dpnp.sum(x)) == 3 << 16, k
-""",
-    "two threads": """
+def test_sycl_example_and_dpnp_use_one_queue(sycl_author):
+    """Host tasks of dpnp may need the GIL or release the last array. Its kernels do not wait for other libraries."""
+    pytest.importorskip("dpnp")
+    program = """
+import arrayhub, dpnp, numpy, sys, threading
+arrayhub.sycl_runtime.configure()
+sys.path.insert(0, sys.argv[1])
+import sycl_author
 def loop():
-    for _ in range(200):
-        arrayhub.as_dpnp(sycl_author.twice(dpnp.arange(50, dtype="f4") + 1)) + 1
+    for k in range(200):
+        x = dpnp.ones(4, dtype="f4") + k
+        sycl_author.twice(x * 2)
+        assert (arrayhub.as_dpnp(sycl_author.twice(x)) * 2).sum() == 16 * (k + 1)
+        x = dpnp.zeros(1 << 16, dtype="f4")
+        sycl_author.fill(x, 3.0)
+        assert float(dpnp.sum(x)) == 3 << 16, k
 loop()
 threads = [threading.Thread(target=loop) for _ in range(2)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-""",
-}
-
-
-@pytest.mark.parametrize("case", PROGRAMS)
-def test_sycl_example_and_dpnp_use_one_queue(sycl_author, case):
-    """A host task of dpnp may need the GIL, or release the last array, and dpnp does not wait for other libraries."""
-    pytest.importorskip("dpnp")
-    start = """
-import arrayhub, dpnp, sys, threading
-arrayhub.sycl_runtime.configure()
-sys.path.insert(0, sys.argv[1])
-import sycl_author
 """
-    done = build.python(start + PROGRAMS[case], Path(sycl_author.__file__).parent)
-    assert done.returncode == 0, done.stderr
+    done = build.python(program, Path(sycl_author.__file__).parent)
+    assert done.returncode == 0 and not done.stderr
 
 
 def test_sycl_example_fills_and_returns_memory(sycl_author):
