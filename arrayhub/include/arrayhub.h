@@ -280,16 +280,17 @@ ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_standalone_api(void);
 /* Import arrayhub and check that its C interface has at least the targeted version. Return 0, or -1 with an ImportError set.
    The call is optional. In a module's init function, it reports a missing or old arrayhub when the module is imported. */
 ARRAYHUB_INLINE int import_arrayhub(void) {
-    const PyUSMArrayAPI *api;
+    const PyUSMArrayAPI *api = NULL;
     if (arrayhub_api != NULL) return 0;
-    /* PyCapsule_Import imports only the first component of the name and gets the others as attributes, which exist after
-       that import. */
 #ifdef ARRAYHUB_STANDALONE
     api = arrayhub_standalone_api(); /* NULL if the package is installed */
     if (api == NULL && PyErr_Occurred()) return -1;
-    if (api == NULL)
 #endif
-        api = (const PyUSMArrayAPI *)PyCapsule_Import(ARRAYHUB_CAPSULE, 0);
+    if (api == NULL) {
+        PyObject *package = PyImport_ImportModule("arrayhub"); /* PyCapsule_Import would replace the error of the import */
+        if (package != NULL) api = (const PyUSMArrayAPI *)PyCapsule_Import(ARRAYHUB_CAPSULE, 0);
+        Py_XDECREF(package);
+    }
     if (api == NULL) return -1;
     if (api->version < ARRAYHUB_TARGET_VERSION || api->array_type == NULL ||
         api->size < (Py_ssize_t)(offsetof(PyUSMArrayObject, stream) + sizeof(void *))

@@ -1,5 +1,6 @@
 """Test that the programs in docs/c_interface.md compile with the headers in arrayhub.get_include() and run."""
 
+import os
 import re
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from children import run
+from children import finished, run
 from native_build import load
 
 import arrayhub
@@ -157,6 +158,13 @@ def test_header_newer_than_the_package_raises_import_error(tmp_path):
     path = build(tmp_path, "c_consumer", source, include=tmp_path)
     with pytest.raises(ImportError, match=r"version 1000 .* upgrade arrayhub"):
         load(path)
+
+
+def test_extension_raises_the_error_of_the_packages_import(c_consumer, tmp_path):
+    (tmp_path / "arrayhub.py").write_text("import missing_by_arrayhub")
+    paths = os.pathsep.join((str(tmp_path), str(Path(c_consumer.__file__).parent)))
+    done = finished(sys.executable, "-P", "-S", "-c", "import c_consumer as c; c.total(1)", PYTHONPATH=paths)
+    assert "No module named 'missing_by_arrayhub'" in done.stderr
 
 
 def test_page_lists_the_fields_in_the_order_of_the_header():

@@ -169,6 +169,7 @@ def test_unmet_conditions_raise(alone):
     refused(alone.negate, unaligned, BufferError, "not aligned")
     part = np.zeros(3, [("a", "c16"), ("b", "f8")])["a"]  # 24 bytes apart
     assert alone.fields(part)[2] == [24] and not alone.fields(part)[7]
+    assert alone.largest(np.ma.array([1.0, 4.0], mask=[False, True])) == 4  # masks are ignored
     assert alone.largest(np.float32([1, 3, 2])) == 3 and alone.largest(np.array([1.0, 4.0])) == 4
 
 

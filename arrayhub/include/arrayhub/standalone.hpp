@@ -425,11 +425,10 @@ inline int type_of_object(PyObject *, PyUSMArrayElement *) noexcept { return nee
 inline PyObject *convert(PyObject *, const char *) noexcept { return needs_package("Conversion to a library"), nullptr; }
 inline PyObject *like(PyObject *, PyObject *, int) noexcept { return needs_package("Conversion to a library"), nullptr; }
 
-// Return whether the package arrayhub is absent. If it is present, import it. If that fails, its exception is set.
+// Return whether the package arrayhub is absent. If the search for the package fails, its exception is set.
 inline bool is_absent() noexcept {
     const object importlib = object::steal(PyImport_ImportModule("importlib.util"));
     const object spec = importlib ? object::steal(PyObject_CallMethod(importlib.ptr(), "find_spec", "s", "arrayhub")) : object();
-    if (spec && spec.ptr() != Py_None) object::steal(PyImport_ImportModule("arrayhub"));
     return spec.ptr() == Py_None;
 }
 
@@ -437,7 +436,7 @@ inline bool is_absent() noexcept {
 } // namespace arrayhub
 
 // Return the function table of this header if the package is absent. Otherwise return NULL, with an exception set if the
-// import of the package fails.
+// search for the package fails.
 extern "C" ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_standalone_api() {
     using namespace arrayhub::standalone;
     if (!is_absent()) return nullptr;
