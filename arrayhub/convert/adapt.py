@@ -3,6 +3,7 @@
 import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial, wraps
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, TypeVar
@@ -125,7 +126,9 @@ def _make_adapter(function: Any, target: Target, copy: Copy, labels: bool, missi
     """Check a function, and return its adapter."""
     _check_function(function)
     name = getattr(function, "__name__", "function")
-    parameters = inspect.signature(function).parameters
+    parameters: Mapping[str, inspect.Parameter] = {}
+    with suppress(ValueError):  # of a built-in function, whose parameters are unknown
+        parameters = inspect.signature(function).parameters
     keys = [key for key, parameter in parameters.items() if parameter.kind in _POSITIONAL]
     requests = _find_requests(function, name, parameters)
     if requests and missing is not None:
