@@ -158,6 +158,21 @@ def test_python_objects_are_rejected():
     assert check(arrayhub.asnested(x)) == []
 
 
+@pytest.mark.parametrize(
+    ("library", "program"),
+    [
+        ("torch", "torch.ones(2, dtype=torch.complex64).conj()"),
+        ("pandas", "pandas.Series([0.0, 1.0], dtype='Sparse[float]')"),
+        ("pandas", "pandas.Series([1, 'a'], dtype=object)"),
+    ],
+)
+def test_error_about_values_names_a_call_that_works(library, program):
+    x = eval(program, {library: pytest.importorskip(library)})
+    with pytest.raises(arrayhub.Refusal) as raised:
+        check(x)
+    assert raised.value.call == "" or eval(raised.value.call, {"arrayhub": arrayhub, "x": x}) is not None
+
+
 def test_invalid_description_of_the_only_interface_is_reported():
     (text,) = check(Shows(__array_interface__=5))
     assert text.startswith("__array_interface__ violates its specification: ")
