@@ -158,16 +158,9 @@ def test_python_objects_are_rejected():
     assert check(arrayhub.asnested(x)) == []
 
 
-@pytest.mark.parametrize(
-    ("library", "program"),
-    [
-        ("torch", "torch.ones(2, dtype=torch.complex64).conj()"),
-        ("pandas", "pandas.Series([0.0, 1.0], dtype='Sparse[float]')"),
-        ("pandas", "pandas.Series([1, 'a'], dtype=object)"),
-    ],
-)
-def test_error_about_values_names_a_call_that_works(library, program):
-    x = eval(program, {library: pytest.importorskip(library)})
+@pytest.mark.parametrize("x", ["t.tensor([1j]).conj()", "p.Series([0.0, 1.0], dtype='Sparse[float]')", "p.Series([1, 'a'])"])
+def test_error_about_values_names_a_call_that_works(x):
+    x = eval(x, {"t": pytest.importorskip("torch"), "p": pytest.importorskip("pandas")})
     with pytest.raises(arrayhub.Refusal) as raised:
         check(x)
     assert raised.value.call == "" or eval(raised.value.call, {"arrayhub": arrayhub, "x": x}) is not None

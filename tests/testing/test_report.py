@@ -44,7 +44,6 @@ def test_correct_producers_pass():
         (broken_arrays.NeverCopying, "copy", "copy=True returns the same memory"),
         (broken_arrays.WithoutStream, "streams", "stream=None is not accepted: TypeError"),
         (broken_arrays.WithoutExport, "values", "object has no attribute 'to_dlpack'"),
-        (broken_arrays.WithoutExport, "refusal", "AttributeError: "),
         (broken_arrays.Refusing, "values", "no array was exported: Refusal: DLPack: "),
         (broken_arrays.RefusingByRuntimeError, "refusal", "raises RuntimeError instead of BufferError"),
     ],
