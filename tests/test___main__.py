@@ -144,7 +144,7 @@ def test_check_reports_faults_by_its_exit_status(library):
 def test_conformance_fails_if_the_function_never_returns_an_array(library):
     done = run("conformance", "mylib:fail", "--dtypes", "float64", "--layouts", "C", cwd=library)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "values: no array was made: ImportError: not installed" in done.stdout
+    assert "values: no array was exported: ImportError: not installed" in done.stdout
 
 
 def test_page_describes_every_command():

@@ -34,8 +34,9 @@ def import_view(obj: Any, function: str) -> Any:
         source = hooks.advice.import_source(obj)
         if source.copied:
             why = f"{show(obj)} does not have memory that asnested can view, only values to copy"
-            raise TypeRefusal(function, why, call=f"arrayhub.{function}(arrayhub.asnested(x))") from error
-        raise
+            call = hooks.advice.advise(obj, "arrayhub", source).call
+            raise TypeRefusal(function, why, call=call and f"arrayhub.{function}({call})") from error
+        raise hooks.advice.complete_refusal(error, obj, "arrayhub") from error.__cause__
 
 
 def array_besides(obj: Any, function: str) -> USMArray | None:

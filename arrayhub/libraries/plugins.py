@@ -40,7 +40,7 @@ _HANDLED_TYPES = BUILT_IN_TYPES | {
 
 # The names of the libraries that `convert` supports without a registration, and the top-level modules of their arrays.
 BUILT_IN_EXPORTS = tuple(name for name, row in TARGETS.items() if row.device_type is not None)
-_EXPORTED_ROOTS = {root for row in LIBRARIES if row.like in BUILT_IN_EXPORTS for root in (row.name, *row.roots)}
+_EXPORTED = {root for row in (*LIBRARIES, *TARGETS.values()) if row.like in TARGETS for root in (row.name, *row.roots)}
 
 # A registration replaces `wrappers.TYPES` and `REGISTERED` as a whole, because other threads may be reading them.
 _registering = allocate_lock()
@@ -211,9 +211,9 @@ def _parsers(root: str, types: Any, parse: Any) -> dict[str | None, Any]:
 
 
 def _refuse_built_in(root: str, entries: dict[tuple[str, str | None], Entry], emit: Any) -> None:
-    if emit is not None and root in _EXPORTED_ROOTS:
+    if emit is not None and root in _EXPORTED:
         raise ValueError(f"register_library: arrayhub already exports to {root!r}; omit emit=")
-    if (root, None) in entries and root in BUILT_IN_ROOTS:
+    if (root, None) in entries and root in BUILT_IN_ROOTS | {own for own, _ in BUILT_IN_TYPES}:
         raise ValueError(
             f"register_library: arrayhub already handles {root!r}; parse= is accepted only with types=, the names of"
             " types that it does not handle yet"

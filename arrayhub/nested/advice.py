@@ -939,7 +939,7 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
                 return Verdict(consumer, CANNOT, why)
             obstacle = _obstacle(array, "numpy", False)
             obstacle = obstacle or find_obstacle(cast_times, like, False, "xarray")
-            copied, way = obstacle or copied, obstacle and _way_to_copy(array, consumer)
+            copied, way = obstacle or copied, _way_to_copy(array, consumer) if obstacle else way
     return Verdict(consumer, COPY if copied else ZERO_COPY, copied, call_of(consumer, "x", way))
 
 

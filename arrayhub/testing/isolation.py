@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -16,10 +17,14 @@ from multiprocessing import get_context
 from typing import Any
 
 from arrayhub._core.errors import show
+from arrayhub.adapters.type_cache import forget_types
+from arrayhub.libraries import plugins, wrappers
 from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report, Rule, Rules, judge_rule
 from arrayhub.testing.samples import DTYPES, LAYOUTS, choose_names, combine, name_of_dtype
 
 _WARM = 2  # index of the cell after which `gc.freeze` is called; by then, the library's modules have been imported
+_LIMIT = 60  # seconds that one test may take
+_LATE = f"did not return within {_LIMIT} s"
 
 
 def report_of(kind: str, function: Any, dtypes: Any, layouts: Any, rules: Rules) -> Report:
@@ -37,19 +42,19 @@ def report_of(kind: str, function: Any, dtypes: Any, layouts: Any, rules: Rules)
         )
     names = [rule for rule, _ in rules]
     cells = _run_all(kind, function, names, chosen_dtypes, chosen_layouts)
-    untested, verb = ((NOT_MADE,), "made") if kind == "producer" else ((NOT_MADE, REFUSED), "imported")
-    if all(rule != "values" or verdict in untested for rule, _, _, verdict, _ in cells):
+    if all(rule != "values" or verdict in (NOT_MADE, REFUSED) for rule, _, _, verdict, _ in cells):
         # Otherwise a function that always raises an exception, such as an ImportError, would pass.
-        cells = [
-            [*cell[:3], FAILED, f"no array was {verb}: {cell[4]}"] if cell[0] == "values" else cell for cell in cells
-        ]
+        verb = "exported" if kind == "producer" else "imported"
+        for cell in (cell for cell in cells if cell[0] == "values"):
+            cell[3:] = FAILED, f"no array was {verb}: {cell[4]}"
     return Report(f"{kind} {name}", names, cells)
 
 
 def _run_all(kind: str, function: Any, rules: list[Rule], dtypes: Iterable[str], layouts: Iterable[str]) -> list[Any]:
     """Return all cells of a check.
 
-    If a test ends the process, continue in a new process, and do not test this rule in the same layout again.
+    If a test ends the process, continue in a new process, and do not test this rule in the same layout again. If a test
+    does not return, omit the remaining tests.
     """
     path = _path_of(function)
     names = [(rule.name, dtype, layout) for dtype, layout in combine(dtypes, layouts) for rule in rules]
@@ -63,6 +68,8 @@ def _run_all(kind: str, function: Any, rules: list[Rule], dtypes: Iterable[str],
         for rule, dtype, layout in names[len(cells) :][:1]:
             cells.append([rule, dtype, layout, FAILED, f"the process {end}"])
             fatal.append((rule, layout))
+        if end == _LATE:
+            cells += [[*name, NOT_MADE, f"not tried, because another test {_LATE}"] for name in names[len(cells) :]]
     return cells
 
 
@@ -97,7 +104,8 @@ def _run(kind: str, path: str | None, function: Callable[[Any], Any], task: Any)
     if path is None:
         fork.join()
     code = (fork.exitcode or 0) if path is None else process.wait()
-    return answers, f"ended by signal {-code}" if code < 0 else f"ended with exit status {code}"
+    by_signal = _LATE if code == -signal.SIGALRM else f"ended by signal {-code}"
+    return answers, by_signal if code < 0 else f"ended with exit status {code}"
 
 
 def _serve(writing: int, kind: str, function: Callable[[Any], Any] | str, task: Any) -> None:
@@ -111,9 +119,15 @@ def _serve(writing: int, kind: str, function: Callable[[Any], Any] | str, task: 
         tested = pkgutil.resolve_name(function) if isinstance(function, str) else function
         rules: Rules = importlib.import_module(f"arrayhub.testing.{kind}").RULES
         print("null", file=answers)
+        # Otherwise `asarray` would read what `register_library` names, in place of the protocols.
+        wrappers.TYPES = {key: wrappers.TYPES[key] for key in wrappers.BUILT_IN_TYPES}
+        plugins.entry_points().clear()
+        forget_types()
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, even if it is deadlocked after a fork
         cells = [(rule, check, *pair) for pair in combine(dtypes, layouts) for rule, check in rules]
         for number, (rule, check, dtype, layout) in enumerate(cells[first:]):
             verdict = (NOT_MADE, "not tried, because the process ended for another element type")
+            signal.alarm(_LIMIT)
             if (rule.name, layout) not in map(tuple, fatal):
                 verdict = judge_rule(check, tested, dtype, layout)
             print(json.dumps(verdict), file=answers)

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from arrayhub._core.errors import PASSES_ON, InterfaceError
+from arrayhub._core.errors import PASSES_ON, InterfaceError, Refusal
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.convert.functions import asarray
 from arrayhub.inspection.check import check
@@ -17,6 +17,7 @@ from arrayhub.testing.samples import Sample, bytes_of
 
 _VERSION = (1, 1)  # version of DLPack that the rules request
 _REFUSALS = (BufferError, TypeError, ValueError)
+_ALLOWED = (*_REFUSALS, RuntimeError)  # errors of `__dlpack__` and other protocols; NameError and the like are defects
 _CHECKED = ("dlpack", "array_interface", "cuda", "sycl")
 _PROTOCOLS = [(row.attributes[0], name) for name in _CHECKED for row in PROTOCOLS if row.name == name]
 
@@ -42,8 +43,8 @@ def check_producer(
     Returns
     -------
     Report
-        Results by rule, element type and layout. If the test of a rule ends the process, the rule fails. If `make`
-        raises an exception for every element type and layout, the rule "values" fails with these exceptions.
+        Results by rule, element type and layout. A rule fails if its test ends the process, or does not return within
+        60 seconds. If no array can be imported, the rule "values" fails with the exceptions of `make` or the protocols.
 
     Raises
     ------
@@ -74,7 +75,12 @@ class _Made(Sample):
     def array(self, via: Any = None) -> Any:
         """Import the object. Raise NotMade if the library has converted the elements to a different type."""
         with raising(Refused, *_REFUSALS), raising(Broken, InterfaceError):
-            array = asarray(self.obj, via=via)
+            try:
+                array = asarray(self.obj, via=via)
+            except Refusal as error:
+                if not isinstance(error.__cause__, (type(None), *_ALLOWED)):
+                    raise Broken(words_of(error.__cause__)) from error
+                raise
         if array.dtype != self.dtype and self.dtype.name not in str(getattr(self.obj, "dtype", "")):
             raise NotMade(f"the library converts the elements to {array.dtype}")
         return array
@@ -84,7 +90,7 @@ class _Made(Sample):
         return ["buffer", *(via for name, via in _PROTOCOLS if hasattr(self.obj, name))]
 
     def export(self, words: str = "", /, **keywords: Any) -> Any:
-        """Return a capsule. Errors count as refusals.
+        """Return a capsule. Errors of the classes `_ALLOWED` count as refusals.
 
         A TypeError that only a call with keywords raises breaks the rule. `words` is the start of the reason.
         """
@@ -93,7 +99,7 @@ class _Made(Sample):
             return self.obj.__dlpack__(**keywords)
         except PASSES_ON:
             raise
-        except Exception as error:
+        except _ALLOWED as error:
             if keywords and type(error) is TypeError:
                 with contextlib.suppress(Refused):
                     self.export()
@@ -178,11 +184,8 @@ def _check_lifetime(made: _Made) -> None:
         raise Refused("no protocol describes the memory")
 
 
-@_rule(
-    "capsules",
-    "each capsule is independent, even if it is not consumed or another thread releases it",
-    "DLPack's Python interface",
-)
+@_rule("capsules", "each capsule is independent, even if it is not consumed or another thread releases it",
+       "DLPack's Python interface")  # fmt: skip
 def _check_capsules(made: _Made) -> None:
     shared = made.shares(made.array())
     for keywords in ({}, {"max_version": _VERSION}):

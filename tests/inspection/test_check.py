@@ -158,6 +158,14 @@ def test_python_objects_are_rejected():
     assert check(arrayhub.asnested(x)) == []
 
 
+@pytest.mark.parametrize("x", ["t.tensor([1j]).conj()", "p.Series([0, 1], dtype='Sparse[int]')", "p.Series([1, 'a'])"])
+def test_error_about_values_names_a_call_that_works(x):
+    x = eval(x, {"t": pytest.importorskip("torch"), "p": pytest.importorskip("pandas")})
+    with pytest.raises(arrayhub.Refusal) as raised:
+        check(x)
+    assert raised.value.call == "" or eval(raised.value.call, {"arrayhub": arrayhub, "x": x}) is not None
+
+
 def test_invalid_description_of_the_only_interface_is_reported():
     (text,) = check(Shows(__array_interface__=5))
     assert text.startswith("__array_interface__ violates its specification: ")

@@ -481,6 +481,8 @@ def test_usm_of_a_registered_type_is_imported(board):
             ValueError,
             "arrayhub already handles 'torch'; parse= is accepted only with types=",
         ),
+        ("scipy", dict(parse=len), ValueError, "arrayhub already handles 'scipy'; parse= is accepted only with types="),
+        ("sparse", dict(emit=len), ValueError, "arrayhub already exports to 'sparse'; omit emit="),
         ("torch", dict(emit=len), ValueError, "arrayhub already exports to 'torch'; omit emit="),
         ("polars", dict(emit=len), ValueError, "arrayhub already exports to"),
         ("pyarrow", dict(emit=len), ValueError, "arrayhub already exports to"),

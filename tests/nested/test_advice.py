@@ -294,14 +294,15 @@ def test_wide_table_is_described_by_columns_of_each_type(library, to, chunks):
     assert eval(many.call, {"arrayhub": ah, "x": tables[1]}) is not None
 
 
-@pytest.mark.parametrize("to", ["numpy", "jax", "numba", "arrayhub"])
+@pytest.mark.parametrize("to", ["numpy", "jax", "numba", "arrayhub", "xarray"])
 def test_lazy_tensors_are_explained_as_copies(to):
     torch = pytest.importorskip("torch")
     pytest.importorskip("arrayhub" if to == "arrayhub" else to)
     x = torch.ones(2, dtype=torch.complex64).conj()
     explained = ah.explain(x, to=to)
     assert [verdict.verdict for verdict in explained.verdicts] == ["copy=True"]
-    assert explained.summary == "2 * complex[float32], which is copied" and "copy=" in explained.call
+    assert explained.summary == "2 * complex[float32], which is copied"
+    assert eval(explained.call, {"arrayhub": ah, "x": x}) is not None
 
 
 def test_frames_of_periods_name_a_call_that_works():

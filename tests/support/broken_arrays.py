@@ -92,6 +92,16 @@ class RefusingByRuntimeError(Array):
         return self.array.__array_interface__
 
 
+class WithoutExport(Array):
+    def __dlpack__(self, **keywords):
+        return self.array.to_dlpack(**keywords)  # AttributeError
+
+
+class Refusing(Array):
+    def __dlpack__(self, **keywords):
+        raise BufferError("on purpose")
+
+
 class Aborting(Array):
     def __dlpack__(self, **keywords):
         if self.array.size and self.array.strides[0] < 0:
@@ -106,6 +116,10 @@ def read(obj):
 
 def read_reversed(obj):
     return np.asarray(obj)[..., ::-1] if isinstance(obj, memoryview) else np.from_dlpack(obj)[..., ::-1]
+
+
+def read_as_int8(obj):
+    return np.asarray(obj).astype("i1")
 
 
 def read_writable(obj):

@@ -1,12 +1,15 @@
 """Each rule of the conformance kit fails for a class that breaks the rule, and passes for a correct class."""
 
+import time
+
 import broken_arrays
 import numpy as np
 import pytest
 from broken_arrays import Array
 
 import arrayhub as ah
-from arrayhub.testing import Report, check_consumer, check_producer
+from arrayhub.libraries import plugins, wrappers
+from arrayhub.testing import Report, check_consumer, check_producer, isolation
 from arrayhub.testing.report import FAILED, NOT_MADE, describe_cells
 
 SMALL = dict(dtypes=["float64"], layouts=["C", "read-only"])
@@ -40,6 +43,8 @@ def test_correct_producers_pass():
         (broken_arrays.WithoutDevice, "dl_device", "the object's own device is not accepted as dl_device"),
         (broken_arrays.NeverCopying, "copy", "copy=True returns the same memory"),
         (broken_arrays.WithoutStream, "streams", "stream=None is not accepted: TypeError"),
+        (broken_arrays.WithoutExport, "values", "object has no attribute 'to_dlpack'"),
+        (broken_arrays.Refusing, "values", "no array was exported: Refusal: DLPack: "),
         (broken_arrays.RefusingByRuntimeError, "refusal", "raises RuntimeError instead of BufferError"),
     ],
 )
@@ -57,6 +62,7 @@ def test_each_rule_of_producers_reports_a_class_that_breaks_it(make, rule, words
     ("read", "rules"),
     [
         (broken_arrays.read_reversed, {"values"}),
+        (broken_arrays.read_as_int8, {"values"}),
         (broken_arrays.read_writable, {"read-only", "lifetime"}),
         (broken_arrays.read_and_keep, {"lifetime"}),
         (broken_arrays.read_legacy, {"request"}),
@@ -88,6 +94,19 @@ def test_function_that_cannot_be_imported_runs_in_a_fork():
     report = check_producer(lambda array: array, **SMALL)
     report.assert_ok()
     assert "ended by signal 6" in str(check_consumer(lambda obj: broken_arrays.read_and_abort(obj), **SMALL))
+
+
+def test_protocols_are_tested_in_place_of_the_registered_attribute(monkeypatch):
+    monkeypatch.setattr(wrappers, "TYPES", wrappers.TYPES)
+    monkeypatch.setattr(plugins, "REGISTERED", plugins.REGISTERED)
+    ah.register_library("broken_arrays", types={"Disagreeing": "array"})
+    assert "agreement" in failing(check_producer(lambda array: broken_arrays.Disagreeing(array), **SMALL))
+
+
+def test_function_that_does_not_return_fails(monkeypatch):
+    monkeypatch.setattr(isolation, "_LIMIT", 1)
+    report = check_consumer(lambda obj: time.sleep(30), **SMALL)
+    assert [(cell.rule, cell.why) for cell in report.failures()] == [("values", f"the process {isolation._LATE}")]
 
 
 @pytest.mark.parametrize("argument", ["dtypes", "layouts"])
@@ -122,7 +141,7 @@ def test_dtypes_are_given_as_in_numpy(dtypes):
 @pytest.mark.parametrize(
     ("check", "function", "words"),
     [
-        (check_producer, broken_arrays.with_typo, "values: no array was made: NameError: name 'typo' is not defined"),
+        (check_producer, broken_arrays.with_typo, "values: no array was exported: NameError: name 'typo' is not"),
         (check_consumer, broken_arrays.with_typo, "values: no array was imported: NameError: name 'typo'"),
         (
             check_producer,
@@ -146,7 +165,7 @@ def test_later_rules_do_not_repeat_a_failure_of_values():
 def test_missing_optional_features_are_not_failures():
     # an `__dlpack__` without max_version is allowed
     report = check_producer(broken_arrays.read_legacy, **SMALL)
-    none = check_producer(broken_arrays.Array, dtypes=["datetime64[ns]"], layouts=["C"])
+    none = check_producer(broken_arrays.Array, dtypes=["datetime64[ns]", "int8"], layouts=["C"])
     assert report.ok and none.ok, str(none)
 
 

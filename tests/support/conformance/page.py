@@ -45,7 +45,10 @@ The results of [arrayhub.testing](howto/plug_in.md#test-your-library) for seven 
 The kit tests each rule with each combination of element type and layout, called a cell. A cell is *refused* if the
 library raises an error that the rule permits, and *not made* if the library does not have the element type or the
 layout, or if the rule does not apply. The [table of defects](protocols.md#known-defects-of-libraries) states how
-arrayhub handles each deviation. A test repeats the runs.
+arrayhub handles each deviation. A test repeats the runs. jax imports arrays with `jax_enable_x64`.
+
+The rule *lifetime* does not always find memory that a library has copied and releases too early: it compares the
+elements, which may not be overwritten yet.
 """
 
 

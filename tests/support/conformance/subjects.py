@@ -36,6 +36,7 @@ def make_jax(array):
 def read_jax(obj):
     import jax
 
+    jax.config.update("jax_enable_x64", True)
     return jax.numpy.from_dlpack(obj) if hasattr(obj, "__dlpack__") else jax.numpy.asarray(obj)
 
 
