@@ -802,11 +802,10 @@ def test_value_keeps_the_labels_of_pandas_frames(labels):
     assert frame.columns.identical(labels)
 
 
-def test_labels_of_the_model_take_precedence():
-    frame, model = pd.DataFrame({0: [1, None]}, index=["x", "y"]), pd.DataFrame({"a": [1, 2]})
-    assert ah.like(frame, model, missing=5).index.tolist() == ["x", "y"]
+def test_names_of_the_model_replace_default_names():
+    frame, model = pd.DataFrame({0: [1, None]}, index=["x", "y"]), pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
     filled = ah.like(frame, model, missing=5, labels=True)
-    assert filled.columns.tolist() == ["a"] and filled.index.tolist() == [0, 1]
+    assert filled.columns.tolist() == ["a"] and filled.index.tolist() == ["x", "y"]
 
 
 def test_dict_for_pandas_has_the_labels_of_the_frame():
