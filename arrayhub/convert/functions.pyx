@@ -215,7 +215,7 @@ cdef object without_missing(object obj, object missing, object dtype):
         accepted = "'nan' or a value. arrayhub.as_numpy returns masked arrays"
         raise ValueRefusal("missing", "'mask' makes two arrays, and asarray returns one", accepted)
     try:
-        hooks.nested.check_nan(missing, dtype)
+        hooks.nested.check_replacement(missing, dtype)
         made = hooks.nested.resolve_missing(obj, missing, as_dtype(dtype))[0]
         if isinstance(made, Tree):
             import_array(made, None)      # an error is about `obj`
@@ -930,7 +930,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     cdef bint narrow = dtype is None and is_narrowed(obj, to), is_fresh
     mask = None
     if missing is not None:
-        hooks.nested.check_nan(missing, dtype)
+        hooks.nested.check_replacement(missing, dtype)
     if missing is not None and not is_complete(obj, missing):
         obj, mask = hooks.nested.resolve_missing(obj, missing, as_dtype(dtype), to is _TORCH)
         is_fresh = isinstance(obj, Descriptor) and (<Descriptor> obj).flags_ & COPIED      # such as the values of a list
