@@ -1000,7 +1000,7 @@ def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     missing : {None, "mask", "nan"} or value, optional
         Representation of missing values, which are those that the producer calls missing (``isna``, ``is_null``).
 
-        - None: raise an error if a value is missing.
+        - None: keep NaN and NaT of NumPy's types, and raise an error for other missing values.
         - "mask": a ``numpy.ma.MaskedArray`` that shares the values. For other libraries, the result is a pair of arrays: the
           values, and booleans that are True for missing elements. The values of missing elements are undefined.
         - "nan": NaN, or NaT for times. Booleans and integers become float64, even if no value is missing. An integer that
