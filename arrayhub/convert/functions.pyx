@@ -215,7 +215,7 @@ cdef object without_missing(object obj, object missing, object dtype):
         accepted = "'nan' or a value. arrayhub.as_numpy returns masked arrays"
         raise ValueRefusal("missing", "'mask' makes two arrays, and asarray returns one", accepted)
     try:
-        hooks.nested.check_nan(missing, dtype)
+        hooks.nested.check_replacement(missing, dtype)
         made = hooks.nested.resolve_missing(obj, missing, as_dtype(dtype))[0]
         if isinstance(made, Tree):
             import_array(made, None)      # an error is about `obj`
@@ -930,7 +930,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     cdef bint narrow = dtype is None and is_narrowed(obj, to), is_fresh
     mask = None
     if missing is not None:
-        hooks.nested.check_nan(missing, dtype)
+        hooks.nested.check_replacement(missing, dtype)
     if missing is not None and not is_complete(obj, missing):
         obj, mask = hooks.nested.resolve_missing(obj, missing, as_dtype(dtype), to is _TORCH)
         is_fresh = isinstance(obj, Descriptor) and (<Descriptor> obj).flags_ & COPIED      # such as the values of a list
@@ -1000,7 +1000,7 @@ def as_numpy(obj, /, *, copy=False, dtype=None, device=None, missing=None):
     missing : {None, "mask", "nan"} or value, optional
         Representation of missing values, which are those that the producer calls missing (``isna``, ``is_null``).
 
-        - None: raise an error if a value is missing.
+        - None: keep NaN and NaT of NumPy's types, and raise an error for other missing values.
         - "mask": a ``numpy.ma.MaskedArray`` that shares the values. For other libraries, the result is a pair of arrays: the
           values, and booleans that are True for missing elements. The values of missing elements are undefined.
         - "nan": NaN, or NaT for times. Booleans and integers become float64, even if no value is missing. An integer that

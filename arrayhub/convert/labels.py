@@ -92,10 +92,9 @@ def rename(made: Any, names: Any, model: Any = None) -> Any:
 
 
 def with_labels(made: Any, model: Any, source: Any = None) -> Any:
-    """Return `made` with the labels of `model` if the shapes are equal, otherwise `made` itself.
+    """Return `made`, converted from `source`, with the labels of `model` if the shapes are equal, otherwise `made`.
 
-    In polars and pyarrow, the names of `source`, from which `made` was converted, take precedence over the names of
-    `model`.
+    Names of `made` take precedence over the names of `model`, except the default names of the columns of a matrix.
     """
     kind = label_kind(type(made))
     if kind is None or shape_of(made) != shape_of(model):
@@ -104,19 +103,15 @@ def with_labels(made: Any, model: Any, source: Any = None) -> Any:
         return with_coords(made.data, model)
     if kind == "dims":
         return type(model)(model.dims, made.data)
-    own = get_names(model)
     if kind in ("frame", "series"):
         made = made.copy(deep=False) if made is source else made
-        if hasattr(model, "index"):
-            made.index = model.index
-        if kind == "series":
-            made.name = own
-        elif own is not None:
-            made.columns = model.columns
-    elif kind == "index":
-        return made.rename(own)
-    elif own is not None and get_names(source) is None:
-        made = rename(made, own)
+        made.index = getattr(model, "index", made.index)
+    own, names = get_names(model), get_names(made)
+    columns = range(len(names) if isinstance(names, list) else 0)
+    if own is not None and names in (None, [*columns], [*map(str, columns)], [f"column_{k}" for k in columns]):
+        made = made.rename(own) if kind == "index" else rename(made, own, model)
+        if kind == "frame":
+            made.columns = getattr(model, "columns", own)  # with their type
     if kind == "usm" and model.dims is not None:
         return made.with_dims(model.dims)
     return made

@@ -55,7 +55,8 @@ def like(
         narrows elements of 64 bits. "model" casts to the element type of `model`. Both may round, and raise an error
         for integers and finite floats out of range. Any other element type casts as in `convert`.
     labels : bool, default: False
-        Whether a result with the shape of `model` gets the labels of `model`. Names that `obj` has are kept.
+        Whether a result with the shape of `model` gets the labels of `model`. Names that `obj` has are kept,
+        and other labels of `obj` that differ from those of `model` raise ValueError.
 
         - pandas: index, columns and name.
         - xarray: dims, coords and name.
@@ -76,7 +77,7 @@ def like(
         `model` is not an array, an array type or a module, ``dtype="model"`` requires a cast to another kind, or the
         library does not support the number of dimensions.
     ValueError
-        `dtype` is "model" and `model` is a module or a type.
+        `dtype` is "model" and `model` is a module or a type, or `labels` is True and the labels differ.
     OverflowError
         A value is out of the range of the element type of the model or of jax.
     BufferError

@@ -33,7 +33,7 @@ from arrayhub.array.casting import check_fit
 from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arrow_type
 from arrayhub.convert import functions
 from arrayhub.convert.functions import asarray, convert_to_library, narrow_for_jax, protocols_of_type
-from arrayhub.convert.labels import get_names, label_kind, shape_of, with_coords, with_index, with_labels
+from arrayhub.convert.labels import TABLES, check_labels, get_names, label_kind, shape_of, with_coords, with_index, with_labels
 from arrayhub.convert.names import EXPORT_BY, OWN, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
@@ -463,6 +463,9 @@ def convert_to(Target target not None, obj, str call not None, copy, dtype=None,
     `call` is the name of the function at the start of error messages.
     """
     copy = copy if copy is None else check_copy(copy, call)
+    if labels and label_kind(type(obj)) and shape_of(obj) == shape_of(target.model):
+        keeps_columns = label_kind(type(target.model)) in TABLES
+        check_labels(call, [("obj", obj, False), ("model", target.model, False)], not keeps_columns)
     try:
         return target.convert(obj, call, copy, dtype, labels, missing, copy is not False)
     except Refusal as error:

@@ -14,7 +14,7 @@ from arrayhub.nested.export.dense import export, for_array_method
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.matrix import from_table
 from arrayhub.nested.missing import (
-    check_nan,
+    check_replacement,
     fill_null,
     has_missing,
     has_numbers,

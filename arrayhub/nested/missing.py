@@ -376,9 +376,11 @@ def _fill_categories(node: NestedArray, missing: Any, value: Any, name: str) -> 
 # ----------------------------------------------------------------------------------------------------- missing=
 
 
-def check_nan(missing: Any, dtype: Any) -> None:
-    """Raise ValueError if "nan" replaces missing values of a column, and `dtype` is a type of integers or booleans."""
+def check_replacement(missing: Any, dtype: Any) -> None:
+    """Raise ValueError for "mask" in a dict, and for "nan" if `dtype` is a type of integers or booleans."""
     words = missing.values() if isinstance(missing, dict) else (missing,)
+    if not _is(missing, "mask") and any(_is(word, "mask") for word in words):
+        raise ValueRefusal("missing", "the dict has 'mask', which is for all columns", "'nan' or a value for a column")
     if dtype is not None and any(_is(word, "nan") for word in words) and casting.rank(requested_dtype(dtype)) in (0, 1):
         raise ValueRefusal("missing", f"{requested_dtype(dtype)} does not have NaN", "a value, or a dtype of floats")
 
@@ -394,7 +396,7 @@ def resolve_missing(obj: Any, missing: Any, dtype: Any = None, keeps_lists: bool
     if _is_scalar(obj):
         # `asarray` rejects masks, and a NestedArray has at least one dimension.
         one = obj if issubclass(type(obj), np.ma.MaskedArray) else import_unadvised(obj, copy=None)
-        values, mask = resolve_missing(one.reshape(1), missing)
+        values, mask = resolve_missing(one.reshape(1), missing, dtype)
         return values.reshape(()), None if mask is None else mask.reshape(())
     if is_frame(obj):
         return _matrix_and_mask(columns_of(obj), len(obj), missing, dtype)
@@ -404,7 +406,7 @@ def resolve_missing(obj: Any, missing: Any, dtype: Any = None, keeps_lists: bool
     column = single_chunk(column, True, "missing", obj)
     if kind_of(column).fields:
         return _matrix_and_mask(columns_of(column), len(column), missing, dtype)
-    values, mask = _fill_or_mask(column, missing)
+    values, mask = _fill_or_mask(column, missing, dtype)
     arrays = [values if keeps_lists else _dense_or_node(values)] if mask is None else [values, mask]
     if not is_on_host(column):
         arrays = [array.to_device(column.device) if is_on_host(array) else array for array in arrays]
@@ -427,11 +429,12 @@ def _import_column(obj: Any, dtype: Any) -> NestedArray:
 
 
 def _with_mask(obj: Any) -> Any:
-    """Return a masked array for an array of xarray with NaN, which ``isnull`` of xarray calls missing, as pandas does.
+    """Return a masked array for an array of xarray or pandas with NaN, which ``isnull`` of the library calls missing.
 
-    Return other objects unchanged, and arrays in memory that the host cannot read.
+    Return other objects unchanged, such as floats of pandas, whose NaN pyarrow calls missing, and memory of a device.
     """
-    if not _is_of_xarray(type(obj)) or getattr(obj.dtype, "kind", "") not in "fc":
+    characters = "efdgFDG" if _is_of_xarray(type(obj)) else "gFDG" if _is_of_pandas(type(obj)) else ""
+    if getattr(getattr(obj, "dtype", None), "char", " ") not in characters:
         return obj
     try:
         values = as_numpy(obj)
@@ -442,19 +445,32 @@ def _with_mask(obj: Any) -> Any:
 
 
 _is_of_xarray = derived_from("xarray", "DataArray", "Variable")
+_is_of_pandas = derived_from("pandas", "Series", "Index")
 
 
-def _fill_or_mask(column: NestedArray, missing: Any, subject: str = "") -> tuple[Any, Any]:
+def _fill_or_mask(column: NestedArray, missing: Any, dtype: Any, subject: str = "") -> tuple[Any, Any]:
     """Return a column with a value in place of missing elements, and None. For "mask", return `values_and_mask`.
 
-    Errors are about `subject`, or about the argument ``missing``.
+    For "nan" and a `dtype` of numbers, NaT becomes NaN. Errors are about `subject`, or about the argument ``missing``.
     """
     try:
         if _is(missing, "mask"):
             return values_and_mask(column, None)
-        return _fill_chunks(column, NAN if _is(missing, "nan") else missing), None
+        filled = _fill_chunks(column, NAN if _is(missing, "nan") else missing)
     except (BufferError, TypeError, ValueError, OverflowError) as error:
         raise relabel(error, subject or ("missing='mask'" if _is(missing, "mask") else "missing")) from None
+    to_numbers = _is(missing, "nan") and dtype is not None and casting.rank(requested_dtype(dtype)) is not None
+    return _nat_to_nan(filled) if to_numbers else filled, None
+
+
+def _nat_to_nan(node: Any) -> Any:
+    """Return times, or lists of times, as float64 with NaN if one is NaT. Return other elements unchanged."""
+    node = nested_of(node)
+    if kind_of(node).lists:
+        return rebuild(node, _nat_to_nan)
+    is_time = kind_of(node).numbers and node.content.dtype.kind in "mM" and is_on_host(node.content)
+    nat = np.isnat(as_numpy(node.content)) if is_time else np.False_
+    return asarray(np.where(nat, np.nan, as_numpy(node.content).astype(float))) if nat.any() else unwrap_flat(node)
 
 
 def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any = None) -> tuple[Any, Copy]:
@@ -465,7 +481,7 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any
     ValueError
         `missing` is "mask", or it is "nan" and the library is not xarray, which cannot represent missing values.
     """
-    check_nan(missing, dtype)
+    check_replacement(missing, dtype)
     if library == "xarray" and _is(missing, "mask"):
         raise ValueRefusal("missing", "'mask' creates two arrays, and xarray has one", "'nan' or a value")
     if library != "xarray" and (_is(missing, "mask") or _is(missing, "nan")):
@@ -475,8 +491,8 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any
             "a value, or None, which keeps missing values",
         )
     if library == "xarray" and _is_scalar(obj):
-        return resolve_missing(obj, missing)[0], copy
-    filled, _ = _fill_or_mask(_import_column(_with_mask(obj), dtype), missing)
+        return resolve_missing(obj, missing, dtype)[0], copy
+    filled, _ = _fill_or_mask(_import_column(_with_mask(obj), dtype), missing, dtype)
     return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
 
 
@@ -493,13 +509,14 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, 
     for name, column in columns:
         value = missing.get(name) if isinstance(missing, dict) else missing
         node = _column(column, value, dtype)
-        filled, mask = (node, None) if value is None else _fill_or_mask(node, value, f"missing: column {show(name)}")
+        subject = f"missing: column {show(name)}"
+        filled, mask = (node, None) if value is None else _fill_or_mask(node, value, dtype, subject)
         if mask is not None:
             masks.append((name, mask))
             if dtype is not None and isinstance(filled, USMArray) and filled.dtype.kind == "f":
                 filled = clear_missing(filled, ~as_numpy(mask))
         values.append((name, filled))
-    mask = matrix(masks, length, "missing", np.dtype(bool)) if masks or _is(missing, "mask") else None
+    mask = matrix(masks, length, "missing", np.dtype(bool)) if _is(missing, "mask") else None
     return matrix(values, length, "missing", dtype), mask
 
 
@@ -519,7 +536,7 @@ def _column(column: Any, value: Any, dtype: Any) -> NestedArray:
             return nested_of(import_unadvised(column, copy=None))
         except (BufferError, TypeError):
             pass
-    node = _import_column(column, dtype)
+    node = _import_column(_with_mask(column), dtype)
     refuse_storage(column, node)
     return node
 

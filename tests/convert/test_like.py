@@ -122,14 +122,25 @@ def test_frame_keeps_index_and_columns(pandas):
     assert type(ah.like(np.ones(2), model, labels=True)) is pandas.Series
 
 
-def test_records_become_a_frame_with_the_models_labels(pandas):
-    pytest.importorskip("pyarrow")
-    model = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]}, index=[7, 8])
-    records = ah.asnested([{"p": 1.5, "q": "u"}, {"p": 2.5, "q": "v"}])
-    result = ah.like(records, model, copy=None, labels=True)
-    assert result.columns.tolist() == ["a", "b"]
-    assert result.index.tolist() == [7, 8]
-    assert result["b"].tolist() == ["u", "v"]
+def test_names_of_columns_are_kept_beside_the_index_of_the_model(pandas):
+    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    model = pandas.DataFrame({"a": [1.0, 2], "b": [3.0, 4]}, index=["x", "y"])
+    columns = {"b": [3.0, 4], "a": [1.0, 2]}
+    records = np.array([(3, 1), (4, 2)], [("b", float), ("a", float)])
+    for given in (model[["b", "a"]], columns, pl.DataFrame(columns), pa.table(columns), records, ah.asnested(columns)):
+        result = ah.like(given, model, copy=None, labels=True)
+        pandas.testing.assert_frame_equal(result, model[["b", "a"]], check_dtype=False)
+        if given is not records:
+            assert ah.like(given, pl.DataFrame(model), copy=None, labels=True).columns == ["b", "a"]
+    assert ah.like(model["a"].rename("q"), model["b"], labels=True).name == "q"
+
+
+def test_labels_that_differ_raise(pandas):
+    model = pandas.Series([1.0, 2.0], index=["x", "y"])
+    xarray = pytest.importorskip("xarray").DataArray([1.0, 2.0], dims="t", coords={"t": ["y", "x"]})
+    for given, other in ((model[::-1], model), (model.to_frame()[::-1], model.to_frame()), (model, xarray)):
+        with pytest.raises(ValueError, match="dimension 0 of obj .* and model .* differ"):
+            ah.like(given, other, copy=None, labels=True)
 
 
 def test_pandas_index_can_be_a_model(pandas):

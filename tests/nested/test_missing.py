@@ -802,11 +802,10 @@ def test_value_keeps_the_labels_of_pandas_frames(labels):
     assert frame.columns.identical(labels)
 
 
-def test_labels_of_the_model_take_precedence():
-    frame, model = pd.DataFrame({0: [1, None]}, index=["x", "y"]), pd.DataFrame({"a": [1, 2]})
-    assert ah.like(frame, model, missing=5).index.tolist() == ["x", "y"]
+def test_names_of_the_model_replace_default_names():
+    frame, model = pd.DataFrame({0: [1, None]}, index=["x", "y"]), pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
     filled = ah.like(frame, model, missing=5, labels=True)
-    assert filled.columns.tolist() == ["a"] and filled.index.tolist() == [0, 1]
+    assert filled.columns.tolist() == ["a"] and filled.index.tolist() == ["x", "y"]
 
 
 def test_dict_for_pandas_has_the_labels_of_the_frame():
@@ -959,6 +958,20 @@ def test_nat_is_masked_replaced_or_kept(times):
     filled = ah.as_numpy(times, missing=dense[0])
     assert not np.isnat(filled).any() and filled[1] == filled[0]
     assert np.isnat(ah.as_numpy(times, missing="nan")).tolist() == np.isnat(dense).tolist() == MASK
+    for given in (times, ah.as_arrow(times, copy=True), {"a": times}, ah.asnested(times).to_list()):
+        assert np.isnan(ah.as_numpy(given, missing="nan", dtype="f4")).ravel().tolist() == MASK
+
+
+@pytest.mark.parametrize("char", "gFDG")
+def test_nan_of_pandas_is_missing_in_types_without_arrow(char):
+    x = pd.Series(np.array([1, np.nan, 3], char))
+    assert ah.as_numpy(x, missing=0).tolist() == ah.as_numpy(x.to_frame("a"), missing=0)[:, 0].tolist() == [1, 0, 3]
+
+
+def test_mask_in_a_dict_raises():
+    for convert in (ah.as_numpy, ah.as_torch, ah.as_polars):
+        with pytest.raises(ValueError, match="the dict has 'mask', which is for all columns"):
+            convert({"a": [1.0, None], "b": [1.0, 2.0]}, missing={"a": "mask"})
 
 
 def test_is_null_and_fill_null_treat_nat_as_missing():

@@ -21,7 +21,7 @@ This page lists the shortest call that works for each pair of libraries. For any
 shared, or an error is raised: see [The argument `copy=`](../memory.md#the-argument-copy).
 
 - JAX supports float64 and int64 only with `jax_enable_x64`, so the calls for JAX pass `dtype='float32'` for float64
-  arrays and for columns. `copy=None` shares memory that is aligned to 64 bytes, and copies other memory.
+  arrays and columns. `copy=None` shares memory that is aligned to 64 bytes, and copies other memory, also of float32.
 - To copy to a CUDA device, pass `device='cuda:0'` to `as_torch` or `as_cupy`.
 - `missing=0` in place of `missing='nan'` replaces the missing values with 0.
 """
