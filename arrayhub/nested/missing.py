@@ -278,11 +278,8 @@ def _with_nan(node: NestedArray, mask: Any, name: str) -> Any:
     if content.dtype.kind in "iu":
         lost = casting.find_rounded(as_numpy(content)[~mask], np.dtype(np.float64))
         if lost is not None:
-            raise RangeRefusal(
-                "fill_null",
-                f"{name} has the integer {lost}, which float64 would round",
-                "integers that float64 represents. Pass missing='mask', or a value, which keeps the integers",
-            )
+            accepted = "integers that float64 represents. Pass missing='mask', or a value, which keeps the integers"
+            raise RangeRefusal("fill_null", f"{name} has the integer {lost}, which float64 would round", accepted)
     return casting.cast(content, np.dtype(np.float64))
 
 
@@ -309,11 +306,8 @@ def _fill_elements(node: NestedArray, value: Any, name: str) -> Any:
         node = _push_down(node)
     missing = _null_mask(node)
     if missing.any():
-        raise ValueRefusal(
-            "fill_null",
-            f"row {int(missing.argmax())} of {name} is missing, and value is {show_value(value)}; accepted: a"
-            " list for missing rows, such as []",
-        )
+        reason = f"row {int(missing.argmax())} of {name} is missing, and value is {show_value(value)}"
+        raise ValueRefusal("fill_null", reason, "a list for missing rows, such as []")
     return rebuild(node, lambda content: _fill_node(content, value, f"{name}.content"), validity=None, bit=0)
 
 
@@ -329,11 +323,8 @@ def _fill_opaque(node: NestedArray, value: Any, name: str) -> Any:
     if not has_missing(node):
         return node
     if not has_bitmap(node):
-        raise TypeRefusal(
-            "fill_null",
-            f"{name} has elements of several types, {element_type(node)}; accepted: elements of one type."
-            " Fill its children one by one, as in x.children[0].fill_null(value)",
-        )
+        accepted = "elements of one type. Fill its children one by one, as in x.children[0].fill_null(value)"
+        raise TypeRefusal("fill_null", f"{name} has elements of several types, {element_type(node)}", accepted)
     if value is NAN:
         raise misfit(node, value, name)
     return fill(node, value)
