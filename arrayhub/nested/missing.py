@@ -15,7 +15,7 @@ from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray, import_unadvised, refuse_bytes
-from arrayhub.libraries.known import derived_from
+from arrayhub.convert.labels import label_kind
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.nested.array import (
     NestedArray,
@@ -83,10 +83,9 @@ def _nat(node: NestedArray) -> Any:
     """
     if not kind_of(node).numbers or node.meaning is not None:
         return None
-    content = node.content
-    if not may_be_nat(content) or not is_on_host(content):
+    if not may_be_nat(node.content) or not is_on_host(node.content):
         return None
-    nat = np.isnat(as_numpy(content))
+    nat = np.isnat(as_numpy(node.content))
     return nat if nat.any() else None
 
 
@@ -170,9 +169,7 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
 def fill_null(x: NestedArray, value: Any) -> Any:
     """Replace missing elements. See `NestedArray.fill_null`."""
     if value is None:
-        raise TypeRefusal(
-            "fill_null", "value is None, which is a missing value; accepted: a number, a string or a time"
-        )
+        raise TypeRefusal("fill_null", "value is None, which is a missing value", "a number, a string or a time")
     return _dense_or_node(_fill_chunks(x, value))
 
 
@@ -203,8 +200,7 @@ def _check_value(node: Any, value: Any, name: str) -> None:
     kind = kind_of(node)
     if kind.fields:
         for key in _unknown_keys(value, node.field_names):
-            accepted = ", ".join(node.field_names)
-            raise ValueRefusal("fill_null", f"value names the field {show(key)}; accepted: {accepted}")
+            raise ValueRefusal("fill_null", f"value names the field {show(key)}", ", ".join(node.field_names))
     elif kind.numbers or kind.packed:
         check_number(node, value, name)
     elif is_list_view(node) or is_run_end(node):
@@ -282,11 +278,8 @@ def _with_nan(node: NestedArray, mask: Any, name: str) -> Any:
     if content.dtype.kind in "iu":
         lost = casting.find_rounded(as_numpy(content)[~mask], np.dtype(np.float64))
         if lost is not None:
-            raise RangeRefusal(
-                "fill_null",
-                f"{name} has the integer {lost}, which float64 would round",
-                "integers that float64 represents. Pass missing='mask', or a value, which keeps the integers",
-            )
+            accepted = "integers that float64 represents. Pass missing='mask', or a value, which keeps the integers"
+            raise RangeRefusal("fill_null", f"{name} has the integer {lost}, which float64 would round", accepted)
     return casting.cast(content, np.dtype(np.float64))
 
 
@@ -313,11 +306,8 @@ def _fill_elements(node: NestedArray, value: Any, name: str) -> Any:
         node = _push_down(node)
     missing = _null_mask(node)
     if missing.any():
-        raise ValueRefusal(
-            "fill_null",
-            f"row {int(missing.argmax())} of {name} is missing, and value is {show_value(value)}; accepted: a"
-            " list for missing rows, such as []",
-        )
+        reason = f"row {int(missing.argmax())} of {name} is missing, and value is {show_value(value)}"
+        raise ValueRefusal("fill_null", reason, "a list for missing rows, such as []")
     return rebuild(node, lambda content: _fill_node(content, value, f"{name}.content"), validity=None, bit=0)
 
 
@@ -333,11 +323,8 @@ def _fill_opaque(node: NestedArray, value: Any, name: str) -> Any:
     if not has_missing(node):
         return node
     if not has_bitmap(node):
-        raise TypeRefusal(
-            "fill_null",
-            f"{name} has elements of several types, {element_type(node)}; accepted: elements of one type."
-            " Fill its children one by one, as in x.children[0].fill_null(value)",
-        )
+        accepted = "elements of one type. Fill its children one by one, as in x.children[0].fill_null(value)"
+        raise TypeRefusal("fill_null", f"{name} has elements of several types, {element_type(node)}", accepted)
     if value is NAN:
         raise misfit(node, value, name)
     return fill(node, value)
@@ -433,8 +420,8 @@ def _with_mask(obj: Any) -> Any:
 
     Return other objects unchanged, such as floats of pandas, whose NaN pyarrow calls missing, and memory of a device.
     """
-    characters = "efdgFDG" if _is_of_xarray(type(obj)) else "gFDG" if _is_of_pandas(type(obj)) else ""
-    if getattr(getattr(obj, "dtype", None), "char", " ") not in characters:
+    characters = {"coords": "efdgFDG", "dims": "efdgFDG", "series": "gFDG", "index": "gFDG"}
+    if getattr(getattr(obj, "dtype", None), "char", " ") not in characters.get(str(label_kind(type(obj))), ""):
         return obj
     try:
         values = as_numpy(obj)
@@ -442,10 +429,6 @@ def _with_mask(obj: Any) -> Any:
         return obj
     is_missing = np.isnan(values)
     return np.ma.MaskedArray(values, is_missing) if is_missing.any() else obj
-
-
-_is_of_xarray = derived_from("xarray", "DataArray", "Variable")
-_is_of_pandas = derived_from("pandas", "Series", "Index")
 
 
 def _fill_or_mask(column: NestedArray, missing: Any, dtype: Any, subject: str = "") -> tuple[Any, Any]:
