@@ -139,7 +139,7 @@ def test_labels_that_differ_raise(pandas):
     model = pandas.Series([1.0, 2.0], index=["x", "y"])
     xarray = pytest.importorskip("xarray").DataArray([1.0, 2.0], dims="t", coords={"t": ["y", "x"]})
     for given, other in ((model[::-1], model), (model.to_frame()[::-1], model.to_frame()), (model, xarray)):
-        with pytest.raises(ValueError, match="dimension 0 of obj .* and model .* differ"):
+        with pytest.raises(ValueError, match="dimension 0 of obj .* and dimension 0 of model .* differ"):
             ah.like(given, other, copy=None, labels=True)
 
 

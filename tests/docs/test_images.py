@@ -25,7 +25,7 @@ def make_image_of_qt(qt):
 # The library, the names of the call, the shape of the result, and whether the results of two calls share memory.
 OBJECTS = {
     "Pillow image": ("PIL.Image", lambda pil: {"x": pil.new("RGB", (6, 4))}, (4, 6, 3), True),
-    "Pillow image above 16 MB, or of one bit per pixel": (
+    "Pillow image above 16 MB, of one bit per pixel, of mode LAB, or mapped from a file (BMP, TGA)": (
         "PIL.Image",
         lambda pil: {"x": pil.new("1", (6, 4))},
         (4, 6),
