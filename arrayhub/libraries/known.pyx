@@ -250,16 +250,19 @@ cdef Descriptor parse_image(object obj, object stream):
     rows are not contiguous, such as those in several blocks, and other modes. In the memory of mode "1", true is not always
     1, and mode "LAB" stores signed bands with an offset.
     """
+    from PIL import ImageMode, __version__
+
     cdef Descriptor a = None
     try:
+        obj.load()
+        if obj.readonly and int(__version__.partition(".")[0]) < 13:      # the export of mapped memory crashes Pillow
+            return None
         a = arrow.parse(obj, stream)
     except InterfaceError:
         raise
     except Exception:
         return None
-    from PIL.ImageMode import getmode
-
-    mode = getmode(obj.mode)
+    mode = ImageMode.getmode(obj.mode)
     bands = len(mode.bands)
     if a is None or obj.mode not in SHARED_MODES:
         return None
