@@ -255,7 +255,8 @@ cdef Descriptor parse_image(object obj, object stream):
     cdef Descriptor a = None
     try:
         obj.load()
-        if obj.readonly and int(__version__.partition(".")[0]) < 13:      # the export of mapped memory crashes Pillow
+        # Before Pillow 13, the export of mapped memory and of images without pixels crashes.
+        if (obj.readonly or 0 in obj.size) and int(__version__.partition(".")[0]) < 13:
             return None
         a = arrow.parse(obj, stream)
     except InterfaceError:

@@ -155,7 +155,7 @@ def test_image_is_a_view_with_the_values_of_numpy(mode):
 @pytest.mark.parametrize("size", [(0, 4), (4, 0), (0, 0), (1, 1), (1, 5), (5, 1)])
 def test_image_of_any_size_has_the_shape_of_numpy(mode, size):
     image = image_of(mode, size)
-    x = ah.asarray(image, copy=False)
+    x = ah.asarray(image, copy=None if 0 in size else False)
     assert x.shape == np.asarray(image).shape
     assert x.tolist() == np.asarray(image).tolist()
 

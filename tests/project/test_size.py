@@ -20,7 +20,7 @@ LINES = {
     "arrayhub/convert": 4630,
     "arrayhub/include": 1900,
     "arrayhub/inspection": 2775,
-    "arrayhub/libraries": 4113,
+    "arrayhub/libraries": 4114,
     "arrayhub/nested": 7546,
     "arrayhub/runtimes": 2220,
     "arrayhub/sparse": 1500,
