@@ -198,6 +198,7 @@ def test_errors_for_element_types_suggest_a_working_call(convert, x, values):
     assert ah.asnested(eval(raised.value.call, {"arrayhub": ah, "x": x})).to_list() == values
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what Python 3.16 removes
 @pytest.mark.parametrize("convert", [ah.as_arrow, ah.as_polars])
 def test_text_is_encoded_whatever_copy_says(convert):
     assert ah.asnested(convert(array.array("u", "ab"))).to_list() == ["a", "b"]

@@ -293,7 +293,7 @@ class Padded(ctypes.Structure):
 
 
 class Packed(ctypes.Structure):
-    _pack_ = 1
+    _pack_, _layout_ = 1, "ms"  # the layout that Python 3.14 wants to be named
     _fields_ = [("a", ctypes.c_byte), ("b", ctypes.c_double)]
 
 

@@ -376,6 +376,7 @@ def test_ctypes_formats_of_simple_types_are_parsed(name):
     assert dtype.isnative
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what Python 3.16 removes
 @pytest.mark.parametrize("letter", [*"bBhHiIlLqQfd", "u"])
 def test_formats_of_array_array_are_parsed(letter):
     view = memoryview(array.array(letter))

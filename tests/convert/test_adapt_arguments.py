@@ -719,6 +719,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what NumPy 2.5 deprecates
 @pytest.mark.parametrize("change", CHANGES)
 def test_changes_of_a_returned_argument_are_in_the_result(change):
     library, function, cases = CHANGES[change]

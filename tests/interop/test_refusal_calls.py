@@ -453,6 +453,7 @@ def test_errors_of_missing_have_fields():
         assert raised.value.subject == "missing" and raised.value.reason and raised.value.accepted
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what NumPy 2.5 deprecates
 def test_times_that_xarray_refuses_have_no_call():
     pytest.importorskip("xarray")
     for dtype in ("m8", "M8"):

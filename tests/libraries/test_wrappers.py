@@ -301,6 +301,7 @@ def test_field_named_mask_is_not_a_mask():
     assert ah.asarray(records).ptr == records.ctypes.data
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what NumPy 2.5 deprecates
 def test_mask_property_is_read_before_shape_and_dtype():
     class Shifty(np.ndarray):
         @property
@@ -314,6 +315,7 @@ def test_mask_property_is_read_before_shape_and_dtype():
     assert a.byte_strides == x.strides and a.nbytes == x.nbytes
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what NumPy 2.5 deprecates
 def test_subclasses_of_ndarray_are_viewed():
     records = np.rec.array([(1, 2.0)], dtype="i4,f8")
     for x in (np.matrix([[1, 2], [3, 4]]), records, np.char.asarray(["a", "b"]), np.arange(4.0).view(Marked)):

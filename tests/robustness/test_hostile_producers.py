@@ -28,6 +28,7 @@ def test_structs_are_copied_before_validation():
     assert (x.shape, x.byte_strides, x.itemsize, x.dtype.names) == ((3,), (4,), 4, ("a", "b"))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what NumPy 2.5 deprecates
 @pytest.mark.parametrize("change", ["dtype", "shape"])
 def test_array_modified_by_its_mask_property_is_imported_consistently(change):
     class Changes(np.ma.MaskedArray):
