@@ -203,6 +203,7 @@ def test_types_without_a_format_are_exported_only_as_bytes(dtype):
 # ---- Import: the exporters of the standard library ----
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what Python 3.16 removes
 @pytest.mark.parametrize("typecode", array.typecodes)
 def test_array_array_is_imported(typecode):
     source = array.array(typecode, "abc" if typecode in "uw" else [1, 2, 3])
