@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial, wraps
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import Device
@@ -191,10 +191,10 @@ def _evaluate_hints(function: Any, name: str, parameters: Mapping[str, inspect.P
     while isinstance(function, partial):
         function = function.func
     names = getattr(inspect.unwrap(function), "__globals__", None)
-    for key, hint in ((key, parameter.annotation) for key, parameter in parameters.items()):
-        single = SimpleNamespace(__annotations__={key: hint})
+    for key, parameter in parameters.items():
+        hint = parameter.annotation
         try:
-            found.update(typing.get_type_hints(single, names, include_extras=True))
+            found.update(get_type_hints(SimpleNamespace(__annotations__={key: hint}), names, include_extras=True))
         except (NameError, TypeError, AttributeError) as error:
             if "Request" in str(hint) or "Annotated" in str(hint):
                 raise TypeError(

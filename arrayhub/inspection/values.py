@@ -11,7 +11,7 @@ from arrayhub.convert.functions import check_level, import_unadvised
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
 _SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
-MAX_COLUMNS = 8  # number of columns of a frame that are all exported
+MAX_COLUMNS = 8  # number of columns of a table that are all inspected
 _MAX_OBJECTS = LOOKED_AT // _SAMPLED  # number of columns of Python objects that are inspected
 _BLOCK = 100_000  # number of rows whose mask of missing values is in memory at once
 _SEQUENCES = (list, tuple, range)

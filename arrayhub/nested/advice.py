@@ -372,18 +372,19 @@ def _without_similar_columns(node: Any) -> Any:
     stored: dict[Any, int] = {}
     for k, chunks in enumerate(zip(*(table.children for table in tables), strict=True)):
         stored.setdefault(tuple(map(_storage_of, chunks)), k)
-    kept = [(names[k], k) for k in stored.values()]
-    parts = [tuple(table.children[k] for _, k in kept) for table in tables]
-    changes = [{"names": tuple(dict(kept)), "parts": children, "child_fields": None} for children in parts]
-    return make_chunked(
-        make("record", len(x), **facts_of(x) | change) for x, change in zip(tables, changes, strict=True)
-    )
+    return make_chunked(_with_columns(table, stored.values()) for table in tables)
+
+
+def _with_columns(table: Any, kept: Iterable[int]) -> Any:
+    """Return the records with the columns at the positions `kept`."""
+    facts = facts_of(table)
+    chosen = {key: tuple(facts[key][k] for k in kept) for key in ("names", "parts", "child_fields") if key in facts}
+    return make("record", len(table), **facts | chosen)
 
 
 def _storage_of(column: Any) -> tuple[Any, ...]:
-    if isinstance(column, NestedArray):
-        return str(column.type), *_find_missing(column)
-    return column.dtype, column.flags.num
+    is_node = isinstance(column, NestedArray)
+    return (str(column.type), *_find_missing(column)) if is_node else (column.dtype, column.flags.num)
 
 
 def _import_pandas(obj: Any, refusal: BaseException | None) -> Source:

@@ -169,7 +169,7 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
 def fill_null(x: NestedArray, value: Any) -> Any:
     """Replace missing elements. See `NestedArray.fill_null`."""
     if value is None:
-        raise TypeRefusal("fill_null", "value is None, which is a missing value", "a number, a string or a time")
+        raise TypeRefusal("fill_null", "the value None stands for missing elements", "a number, a string or a time")
     return _dense_or_node(_fill_chunks(x, value))
 
 

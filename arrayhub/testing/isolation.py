@@ -45,8 +45,9 @@ def report_of(kind: str, function: Any, dtypes: Any, layouts: Any, rules: Rules)
     if all(rule != "values" or verdict in (NOT_MADE, REFUSED) for rule, _, _, verdict, _ in cells):
         # Otherwise a function that always raises an exception, such as an ImportError, would pass.
         verb = "exported" if kind == "producer" else "imported"
-        for cell in (cell for cell in cells if cell[0] == "values"):
-            cell[3:] = FAILED, f"no array was {verb}: {cell[4]}"
+        for cell in cells:
+            if cell[0] == "values":
+                cell[3:] = FAILED, f"no array was {verb}: {cell[4]}"
     return Report(f"{kind} {name}", names, cells)
 
 
