@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 import torch
 from jax.experimental import sparse as jax_sparse
-from matrix.sparse import SPARSE_PRODUCERS
+from matrix.sparse import SPARSE_PRODUCERS, aligned
 from sparse_arrays import matrix
 
 import arrayhub as ah
@@ -50,94 +50,59 @@ def test_page_lists_the_formats():
     assert row_of_page("formats") == formats
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
-def test_formats_are_accepted_or_raise(library, format):
-    given = matrix(format, "float32")
-    if format in RULES[library].formats:
-        assert dense(ah.convert(given, library, copy=None)) == given.toarray().tolist()
-    else:
-        with pytest.raises(BufferError, match=rf"{format} is not supported; accepted: ") as raised:
-            ah.convert(given, library, copy=None)
-        made = eval(raised.value.call, {"arrayhub": ah, "x": given})
-        assert dense(made) == given.toarray().tolist()
+# The index types that each library shares, and some that it copies on request.
+INDICES = {
+    ("csr", "scipy"): ("int32 int64", "int16"),
+    ("csr", "torch"): ("int32 int64", "int16 uint32"),
+    ("csr", "jax"): ("int32", "int64"),
+    ("csr", "pydata_sparse"): ("int32 int64 uint8", ""),
+    ("coo", "scipy"): ("int32 int64", "int16"),
+    ("coo", "torch"): ("int64", "int32 uint8"),
+    ("coo", "jax"): ("int32", "int64"),
+    ("coo", "pydata_sparse"): ("int32 int64 uint8", ""),
+}
+
+
+def with_indices(format, dtype):
+    """Return an array with indices of a type, on the aligned memory that jax requires."""
+    if format == "coo":
+        coords = aligned(np.array([[0, 1, 2], [3, 0, 1]], dtype))
+        values = aligned(np.ones(3, "float32"))
+        return pydata_sparse.COO(coords, values, shape=(4, 4), has_duplicates=False, sorted=True)
+    given = compressed(dtype, (1, 2, 5))
+    given.indices, given.indptr, given.data = map(aligned, (given.indices, given.indptr, given.data))
+    return given
 
 
 @pytest.mark.parametrize(
-    ("library", "indices", "shared"),
+    ("format", "library", "indices", "shared"),
     [
-        ("scipy", "int32", True),
-        ("scipy", "int64", True),
-        ("scipy", "int16", False),
-        ("torch", "int32", True),
-        ("torch", "int64", True),
-        ("torch", "int16", False),
-        ("torch", "uint32", False),
-        ("jax", "int32", True),
-        ("jax", "int64", False),
-        ("pydata_sparse", "int32", True),
-        ("pydata_sparse", "int64", True),
-        ("pydata_sparse", "uint8", True),
+        (format, library, indices, shared)
+        for (format, library), names in INDICES.items()
+        for shared, column in zip((True, False), names, strict=True)
+        for indices in column.split()
     ],
 )
-def test_index_types_of_csr_are_shared_or_copied(library, indices, shared):
-    given = compressed(indices, (1, 2, 5))
-    if library == "jax":  # jax shares only aligned memory
-        given.indices, given.indptr, given.data = (
-            ah.as_numpy(ah.asarray(part).aligned(copy=True)) for part in (given.indices, given.indptr, given.data)
-        )
-    x = ah.assparse(given)
+def test_index_types_are_shared_or_copied(format, library, indices, shared):
+    x = ah.assparse(with_indices(format, indices))
     if not shared:
         with pytest.raises(BufferError, match=rf"indices of {indices} are not supported") as raised:
             ah.convert(x, library)
-        assert dense(eval(raised.value.call, {"arrayhub": ah, "x": x})) == given.toarray().tolist()
+        assert dense(eval(raised.value.call, {"arrayhub": ah, "x": x})) == x.to_dense().tolist()
     made = ah.convert(x, library, copy=False if shared else None)
-    assert dense(made) == given.toarray().tolist()
+    assert dense(made) == x.to_dense().tolist()
     back = ah.assparse(made)
+    kept, given = (back.coords[0], x.coords[0]) if format == "coo" else (back.indices, x.indices)
     assert back.data.ptr == x.data.ptr
-    assert (back.indices.ptr == x.indices.ptr) is shared
-    assert (back.indices.dtype == indices) is shared
+    assert (kept.ptr == given.ptr) is (kept.dtype == indices) is shared
 
 
-@pytest.mark.parametrize(
-    ("library", "indices", "shared"),
-    [
-        ("scipy", "int32", True),
-        ("scipy", "int64", True),
-        ("torch", "int32", False),
-        ("torch", "int64", True),
-        ("pydata_sparse", "int32", True),
-        ("pydata_sparse", "int64", True),
-        ("pydata_sparse", "uint8", True),
-        ("scipy", "int16", False),
-        ("torch", "uint8", False),
-        ("jax", "int64", False),
-    ],
-)
-def test_index_types_of_coo_are_shared_or_copied(library, indices, shared):
-    joined = np.array([[0, 1, 2], [3, 0, 1]], indices)
-    given = pydata_sparse.COO(joined, np.ones(3, "float32"), shape=(4, 4), has_duplicates=False, sorted=True)
-    x = ah.assparse(given)
-    made = ah.convert(x, library, copy=False if shared else None)
-    assert dense(made) == given.todense().tolist()
-    assert (ah.assparse(made).coords[0].ptr == joined.ctypes.data) is shared
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_read_only_memory_stays_read_only(library):
+def test_read_only_memory_is_exported_to_torch_on_request():
     given = compressed(columns=(1, 2, 5))
-    for name in ("data", "indices", "indptr"):
-        part = ah.as_numpy(ah.asarray(getattr(given, name)).aligned(copy=True))
+    for part in (given.data, given.indices, given.indptr):
         part.flags.writeable = False
-        setattr(given, name, part)
-    if library == "torch":
-        with pytest.raises(BufferError, match="read-only"):
-            ah.convert(given, library)
-        made = ah.convert(given, library, allow_readonly=True)
-    else:
-        made = ah.convert(given, library)
-        assert ah.assparse(made).access != "readwrite"
-    assert ah.assparse(made).data.ptr == given.data.ctypes.data
+    made = ah.as_torch(given, allow_readonly=True)
+    assert made.values().data_ptr() == given.data.ctypes.data
 
 
 @pytest.mark.parametrize("columns", [(5, 1, 2), (1, 1, 5)], ids=["unsorted", "duplicates"])

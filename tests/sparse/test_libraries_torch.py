@@ -1,4 +1,4 @@
-"""Test torch tensors in bsc format, with unsorted indices, and without private names of torch."""
+"""Test torch tensors in bsc format, and without private names of torch."""
 
 import textwrap
 
@@ -16,12 +16,6 @@ def test_bsc_tensors_are_imported_without_a_copy():
     assert (x.format, x.blocksize, x.shape) == ("bsc", (2, 3), (4, 6))
     assert x.data.ptr == tensor.values().data_ptr() and x.indices.ptr == tensor.row_indices().data_ptr()
     assert x.to_dense().tolist() == dense.tolist()
-    back = ah.as_torch(x)
-    assert back.layout is torch.sparse_bsc and back.ccol_indices().data_ptr() == tensor.ccol_indices().data_ptr()
-    with pytest.raises(ah.Refusal, match=r"bsc is not supported") as raised:
-        ah.as_scipy(tensor)
-    assert eval(raised.value.call, {"arrayhub": ah, "x": tensor}).toarray().tolist() == dense.tolist()
-    assert ah.as_scipy(x.to_format("csr")).toarray().tolist() == dense.tolist()
 
 
 def test_invalid_indices_of_bsc_tensors_are_rejected():
@@ -48,16 +42,3 @@ def test_error_suggests_coalesce_without_the_private_names():
     """
     said = python(textwrap.dedent(program)).splitlines()
     assert said == ["torch: the tensor is not coalesced. Call arrayhub.assparse(x.coalesce())", "1"]
-
-
-def test_unsorted_indices_are_rejected():
-    """as_torch rejects unsorted indices, because torch multiplies csr tensors as if their columns were sorted."""
-    pointers, values = torch.tensor([0, 3]), torch.tensor([1.0, 2.0, 3.0])
-    unsorted = torch.sparse_csr_tensor(pointers, torch.tensor([2, 0, 1]), values, (1, 3))
-    ordered = torch.sparse_csr_tensor(pointers, torch.tensor([0, 1, 2]), values, (1, 3))
-    right = unsorted.to_dense() * ordered.to_dense()
-    assert (unsorted * ordered).to_dense().tolist() != right.tolist()
-    with pytest.raises(BufferError, match=r"unsorted or repeated.*as_torch\(x, copy=True\)"):
-        ah.as_torch(ah.assparse(unsorted))
-    fixed = ah.as_torch(ah.assparse(unsorted), copy=None)
-    assert (fixed * ordered).to_dense().tolist() == right.tolist()
