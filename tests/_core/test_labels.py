@@ -583,24 +583,3 @@ def test_dims_may_contain_none():
     with pytest.raises(ValueError, match="repeats a name"):
         x.with_dims((None, "y", "y"))
 
-
-USES = {
-    "where": lambda xr, d, b, f: d.where(b),
-    "xr.where": lambda xr, d, b, f: xr.where(d > 1, d, f),
-    "fillna": lambda xr, d, b, f: d.fillna(f),
-    "clip": lambda xr, d, b, f: d.clip(f),
-    "apply_ufunc": lambda xr, d, b, f: xr.apply_ufunc(np.add, d, f),
-}
-
-
-@pytest.mark.parametrize("use", USES)
-def test_xarray_operand_with_dims_equals_the_dataarray(use):
-    """xarray rejects a USMArray without dims as an operand, and accepts its NumPy and xarray views."""
-    xr = pytest.importorskip("xarray")
-    d = xr.DataArray([0.0, np.nan, 2.0], dims="i")
-    b, f = np.array([True, False, True]), np.ones(3)
-    expected = USES[use](xr, d, b, f)
-    with pytest.raises(TypeError):
-        USES[use](xr, d, ah.asarray(b), ah.asarray(f))
-    for convert in (ah.as_numpy, lambda x: x.with_dims("i").to_xarray()):
-        xr.testing.assert_identical(USES[use](xr, d, convert(ah.asarray(b)), convert(ah.asarray(f))), expected)
