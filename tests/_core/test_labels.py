@@ -582,4 +582,3 @@ def test_dims_may_contain_none():
     assert ah.empty(like=x).dims == x.dims
     with pytest.raises(ValueError, match="repeats a name"):
         x.with_dims((None, "y", "y"))
-

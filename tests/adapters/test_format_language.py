@@ -1,6 +1,5 @@
 """Test PEP 3118 formats: syntax, comparison with NumPy, deviations of ctypes, and invalid formats."""
 
-import array
 import ctypes
 import struct
 import sys
@@ -374,15 +373,6 @@ def test_ctypes_formats_of_simple_types_are_parsed(name):
     dtype = parse_format(view.format, view.itemsize)
     assert dtype.itemsize == ctypes.sizeof(ctype)
     assert dtype.isnative
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what Python 3.16 removes
-@pytest.mark.parametrize("letter", [*"bBhHiIlLqQfd", "u"])
-def test_formats_of_array_array_are_parsed(letter):
-    view = memoryview(array.array(letter))
-    if view.format == "u":
-        pytest.skip("wchar_t has two bytes here, and NumPy does not have a two-byte character type")
-    assert parse_format(view.format, view.itemsize) == np.dtype({"u": "U1"}.get(letter, letter))
 
 
 # ---- Writing, rule by rule ----

@@ -67,7 +67,7 @@ def test_verdicts_on_nested_arrays_agree_with_the_export(name, to):
 @pytest.mark.parametrize("name", SOURCES)
 def test_description_functions_work_or_suggest_a_call_without_reading_streams(name):
     x = SOURCES[name]()
-    streamed = name in ("pa reader", "duckdb relation", "duckdb relation lists")
+    streamed = name == "pa reader" or name.startswith("duckdb")
     ah.explain(x)
     for describe in (ah.check, ah.debug_repr):
         refusal = None
@@ -243,13 +243,6 @@ def test_refused_query_names_a_call_that_works():
     assert eval(raised.value.call, {"arrayhub": ah, "x": x}) is not None
 
 
-@pytest.mark.parametrize("x", [5, np.array(5), np.array("a"), np.ma.array(5)], ids=repr)
-def test_values_without_dimensions_name_a_call_that_works(x):
-    with pytest.raises(ah.Refusal, match="0 dimensions") as raised:
-        ah.asnested(x)
-    assert len(eval(raised.value.call, {"arrayhub": ah, "x": x})) == 1
-
-
 def test_long_series_in_chunks_is_described_as_a_whole():
     pd = pytest.importorskip("pandas")
     x = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(range(3000))] * 2)))
@@ -303,21 +296,3 @@ def test_lazy_tensors_are_explained_as_copies(to):
     assert [verdict.verdict for verdict in explained.verdicts] == ["copy=True"]
     assert explained.summary == "2 * complex[float32], which is copied"
     assert eval(explained.call, {"arrayhub": ah, "x": x}) is not None
-
-
-def test_frames_of_periods_name_a_call_that_works():
-    pd = pytest.importorskip("pandas")
-    x = pd.DataFrame({"a": pd.period_range("2020", periods=2, freq="D"), "b": [1, 2]})
-    with pytest.raises(ah.Refusal) as raised:
-        ah.as_numpy(x)
-    assert list(eval(raised.value.call, {"arrayhub": ah, "x": x})) == ["a", "b"]
-
-
-def test_read_only_indices_of_a_sparse_array_require_a_copy_for_torch():
-    sparse = pytest.importorskip("scipy.sparse")
-    pytest.importorskip("torch")
-    x = sparse.csr_array(np.eye(3))
-    x.indices.flags.writeable = False
-    with pytest.raises(ah.Refusal) as raised:
-        ah.as_torch(x)
-    assert raised.value.call == ah.explain(x, to="torch").call == "arrayhub.as_torch(x, copy=True)"

@@ -41,6 +41,7 @@ TENSORS = {
     "0-d tensors": tensors(shape=()),
     "1-d tensors": tensors(shape=(3,)),
     "tensors of booleans": tensors(value=pa.bool_()),
+    "tensors of bool8": tensors(value=pa.bool8()),
     "with missing tensors": tensors(missing=MISSING),
     "permuted, with missing tensors": tensors([1, 0], missing=MISSING),
     "with missing items": tensors([1, 0], missing_items=True),

@@ -203,25 +203,6 @@ def test_offsets_outside_the_content_are_not_exported(name, take):
         take(x)
 
 
-@pytest.mark.parametrize("offsets", [[-1, 1, 2], [0, 3, 2], [0, 1, 3], [0, 2**31 - 1, 2], [1, 0, 2], [0, 0, -(2**31)]])
-@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.map_(pa.int64(), pa.int64())])
-def test_offsets_are_validated_before_the_copy_for_polars(kind, offsets):
-    """as_polars validates offsets before it copies them as int64.
-
-    nanoarrow creates the lists, because pyarrow rejects some of the offsets.
-    """
-    content = pa.array([1, 2])
-    if pa.types.is_map(kind):
-        fields = [pa.field("key", pa.int64(), nullable=False), pa.field("value", pa.int64())]
-        content = pa.StructArray.from_arrays([content, content], fields=fields)
-    buffers = [None, np.array(offsets, "i4")]
-    lists = na.c_array_from_buffers(kind, 2, buffers, children=[na.c_array(content)], validation_level="none")
-    x = ah.asnested(lists)
-    for _ in range(2):
-        with pytest.raises(ah.InterfaceError, match="offsets"):
-            ah.as_polars(x)
-
-
 @pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 1000])
 @pytest.mark.parametrize("start", [0, 1, 3])
 def test_polars_receives_offsets_as_int64(length, start):
@@ -264,12 +245,6 @@ def test_stream_reports_offsets_changed_before_reading():
         pa.ChunkedArray._import_from_c_capsule(stream)
 
 
-def test_empty_arrays_are_exported_without_offsets():
-    """Arrow allows arrays of length 0 without offsets."""
-    for kind in (pa.list_(pa.int64()), pa.string(), pa.list_view(pa.int64()), pa.map_(pa.string(), pa.int8())):
-        assert pa.array(ah.asnested(pa.array([], kind))).to_pylist() == []
-
-
 # --------------------------------------------------------------------------------------------- records without fields
 
 
@@ -302,20 +277,6 @@ def test_records_without_fields_are_described_and_exported(name):
     assert ah.as_awkward(x).to_list() == expected
     assert {v.verdict for v in ah.explain(x, "arrow").verdicts} == {"zero-copy"}
     assert len(pa.Array._import_from_c_device_capsule(*x.__arrow_c_device_array__())) == len(x)
-
-
-# -------------------------------------------------------------------------------------------------------- many chunks
-
-
-@pytest.mark.parametrize("first", [[[1.0, 2.0]], []])
-@pytest.mark.parametrize("second", [[[None, 2.0]], [None, [1.0, 2.0]]])
-def test_fixed_size_lists_with_missing_rows_in_one_chunk_are_copied(first, second):
-    kind = pa.list_(pa.float64(), 2)
-    both = pa.chunked_array([pa.array(first, kind), pa.array(second, kind)])
-    assert ah.asnested(both, copy=True).to_list() == first + second
-    deep = pa.list_(kind, 1)
-    both = pa.chunked_array([pa.array([[row] for row in first], deep), pa.array([[row] for row in second], deep)])
-    assert ah.asnested(both, copy=True).to_list() == both.to_pylist()
 
 
 # -------------------------------------------------------------------------------------- layouts that only awkward has

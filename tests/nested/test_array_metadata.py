@@ -3,7 +3,6 @@
 import json
 import pickle
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pytest
 from arrow_columns import field_of, streamed
 
 import arrayhub as ah
+from tests.nested.test_array_extensions import tensors
 
 
 def extension(name, storage, metadata=b""):
@@ -90,20 +90,6 @@ def test_item_fields_of_fixed_size_lists_survive_concatenation(kind, dense, miss
         assert pa.array(x).equals(pa.concat_arrays(order))
 
 
-def tensors(permutation=None, names=None):
-    storage = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(12, dtype=np.float32)), 6)
-    return pa.ExtensionArray.from_storage(
-        pa.fixed_shape_tensor(pa.float32(), [2, 3], permutation=permutation, dim_names=names), storage
-    )
-
-
-def test_copies_of_permuted_tensors_have_the_right_values():
-    source = tensors([1, 0])
-    back = pa.array(ah.asnested(source, copy=True))
-    back.validate(full=True)
-    assert np.array_equal(back.to_numpy_ndarray(), source.to_numpy_ndarray())
-
-
 def test_strides_of_empty_tensors_do_not_change_the_permutation():
     """Strides of empty tensors and of dimensions of length 1 do not determine the order in memory."""
     source = tensors([1, 0], ["h", "w"])
@@ -119,7 +105,7 @@ def test_extension_arrays_are_imported_as_dense_arrays():
     bools = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1], pa.int8()))
     numbers = pa.ExtensionArray.from_storage(pa.opaque(pa.int8(), "a", "b"), pa.array([1, 2], pa.int8()))
     assert ah.asarray(bools).dtype == bool and ah.asarray(numbers).tolist() == [1, 2]
-    assert ah.asarray(tensors()).shape == ah.as_numpy(ah.asnested(tensors())).shape == (2, 2, 3)
+    assert ah.asarray(tensors()).shape == ah.as_numpy(ah.asnested(tensors())).shape == (4, 2, 3)
     assert pa.array(ah.asnested(numbers), type=pa.int8()).equals(numbers.storage)
     x = ah.asnested(numbers)
     assert x.extension[0] == "arrow.opaque" == x.metadata[b"ARROW:extension:name"].decode()

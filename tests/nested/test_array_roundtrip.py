@@ -15,6 +15,8 @@ from tests.nested.test_array_unions import UNIONS
 ARRAYS = {
     **{name: source for name, (source, _) in COMMON.items()},
     **{name: make() for name, make in (RARE | UNIONS).items()},
+    "categories of booleans": pa.array([True, False, True]).dictionary_encode(),
+    "booleans in lists": pa.array([[True, None], [False]]),
     "days": pa.array([1, None], pa.date32()),
     "zones": pa.array([1, None], pa.timestamp("us", "Europe/Berlin")),
     "days in milliseconds": pa.array([0, None, 86_400_000], pa.date64()),

@@ -51,6 +51,8 @@ def test_table_is_copied_as_a_matrix(table):
     tensor = ah.as_torch(table, copy=True)
     assert type(tensor) is torch.Tensor and tensor.tolist() == EXPECTED
     assert ah.asarray(table, copy=True, dtype="float32").dtype == np.float32
+    with pytest.raises((BufferError, TypeError), match="copy=None|asnested"):
+        ah.asarray(table, copy=False)
 
 
 def test_long_and_wide_tables_are_copied_in_fortran_order():
@@ -172,13 +174,6 @@ def test_records_are_copied_as_a_matrix(table):
         x.to_dense()
 
 
-@each(TABLES)
-def test_table_is_not_copied_without_copy_true(table):
-    for copy in (False,):
-        with pytest.raises((BufferError, TypeError), match="copy=None|asnested"):
-            ah.asarray(table, copy=copy)
-
-
 def test_numpy_records_are_copied_as_a_matrix():
     records = np.array([(1, 1.5), (2, 2.5)], [("a", "i4"), ("b", "f4")])
     x = ah.asnested(records).to_dense(copy=True)
@@ -200,12 +195,6 @@ def test_matrix_has_the_common_dtype_of_numpy(kinds, common):
     for table in (pa.table(columns), pl.DataFrame(columns), pd.DataFrame(columns)):
         x = ah.asarray(table, copy=True)
         assert x.dtype == common and x.tolist() == [[1, 1], [1, 1]]
-
-
-def test_columns_of_times_are_copied_as_a_matrix():
-    times = np.array(["2020-01-01", "2020-01-02"], "M8[us]")
-    x = ah.asarray(pa.table({"a": times, "b": times}), copy=True)
-    assert x.dtype == "M8[us]" and x.shape == (2, 2)
 
 
 def test_tables_without_rows_or_columns_have_the_right_shape():

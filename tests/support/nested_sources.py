@@ -132,6 +132,7 @@ SOURCES = {
     "pd datetime": lambda: pd.Series(pd.to_datetime(["2020-01-01"])),
     "pd datetime zone": lambda: pd.Series(pd.to_datetime(["2020-01-01T00:00:00.000000001"])).dt.tz_localize("UTC"),
     "pd period": lambda: pd.Series(pd.period_range("2020", periods=2, freq="D")),
+    "pd frame period": lambda: pd.DataFrame({"a": pd.period_range("2020", periods=2, freq="D"), "b": [1, 2]}),
     "pd interval": lambda: pd.Series(pd.interval_range(0, 2)),
     "pd interval index": lambda: pd.interval_range(0, 2),
     "pd sparse": lambda: pd.Series(pd.arrays.SparseArray([0, 1, 0])),

@@ -101,25 +101,18 @@ def test_sync_event_on_a_device_without_events_raises():
         assert producer.released == [1, 1]
 
 
-def test_valid_struct_is_released_once():
+def test_valid_struct_is_moved_and_released_once():
     producer = numbers()
     x = ah.asarray(producer)
     assert ah.as_numpy(x).tolist() == [0, 1, 2]
-    assert producer.released == [1, 0]
+    assert not producer.array.release and producer.released == [1, 0]
+    with pytest.raises(ah.InterfaceError, match="consumed before"):
+        ah.asarray(producer)
     y = x[1:]
     del x
     assert producer.released == [1, 0]
     del y
     assert producer.released == [1, 1]
-
-
-def test_imported_structs_are_marked_as_moved():
-    producer = numbers()
-    x = ah.asarray(producer)
-    assert not producer.array.release
-    with pytest.raises(ah.InterfaceError, match="consumed before"):
-        ah.asarray(producer)
-    assert ah.as_numpy(x).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -211,8 +204,11 @@ def test_offsets_of_empty_arrays_are_not_read(form):
 
 
 @pytest.mark.slow
-def test_inspection_does_not_read_offsets_of_empty_arrays():
+def test_inspection_and_exports_do_not_read_offsets_of_empty_arrays():
+    pytest.importorskip("awkward"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     program = """
+        import pyarrow
+
         class Fresh:
             made = []
             def __init__(self, format):
@@ -224,26 +220,16 @@ def test_inspection_does_not_read_offsets_of_empty_arrays():
         for format in FORMATS:
             ah.check(Fresh(format)), ah.debug_repr(Fresh(format))
             assert str(ah.explain(Fresh(format)))
-            assert ah.picture(ah.asnested(Fresh(format)))
-    """
-    python(GUARDED + textwrap.dedent(program))
-
-
-@pytest.mark.slow
-def test_consumers_import_empty_arrays_with_unreadable_offsets():
-    pytest.importorskip("awkward"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
-    program = """
-        import pyarrow
-        for format in FORMATS:
-            x = ah.asnested(empty(format, "array"))
+            x = ah.asnested(Fresh(format))
+            assert ah.picture(x)
             taken = ah.as_arrow(x)
             taken.validate(full=True)
             assert taken.to_pylist() == []
             if format != b"+m":
                 assert ah.as_awkward(x, copy=True).to_list() == []
                 assert ah.as_polars(x, copy=True).to_list() == []
-            assert pyarrow.chunked_array([taken, taken]).combine_chunks().to_pylist() == []
-            assert ah.asnested(pyarrow.chunked_array([taken, taken]), copy=True).to_list() == []
+            chunks = pyarrow.chunked_array([taken, taken])
+            assert chunks.combine_chunks().to_pylist() == ah.asnested(chunks, copy=True).to_list() == []
     """
     python(GUARDED + textwrap.dedent(program))
 

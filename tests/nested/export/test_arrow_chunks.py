@@ -99,12 +99,6 @@ def test_tables_keep_their_chunks():
     assert back.to_pylist() == table.to_pylist() and back.num_chunks == 2
 
 
-def test_stream_of_chunks_is_exported():
-    batches = pa.table({"a": [1, 2, 3]}).to_batches(max_chunksize=1)
-    reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
-    assert ah.as_arrow(reader).to_pylist() == [{"a": 1}, {"a": 2}, {"a": 3}]
-
-
 def test_chunks_with_different_categories_are_exported():
     column = pa.chunked_array([pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "a"]).dictionary_encode()])
     assert ah.as_arrow(column).to_pylist() == ["a", "b", "c", "a"]
