@@ -127,7 +127,6 @@ def test_views_can_be_released_in_any_order(dtype):
 
 
 def test_read_only_stays_read_only():
-
     u = arrayhub.asarray(bytearray(4))
     u.flags.writeable = False
     assert memoryview(u).readonly

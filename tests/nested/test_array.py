@@ -855,7 +855,6 @@ def test_lists_without_a_common_type_are_rejected(values, error, says):
 
 
 def test_integers_are_not_converted_to_floats():
-
     for values, kind in (([2**63, 1], "uint64"), ([np.uint64(1), np.int64(-1)], "int64"), ([2**63, 0.5], "float64")):
         x = ah.asnested(values)
         assert (x.to_list(), x.content.dtype) == (values, kind)

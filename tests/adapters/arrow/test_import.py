@@ -270,18 +270,11 @@ def test_schema_with_too_many_shared_children_raises():
 
         def shared(width, levels):
             made = by_hand.numbers(0)
-            names = [b"f%d" % k for k in range(width)]
             for _ in range(levels):
                 made = by_hand.Producer(b"+s", [None], [made] * width, length=0)
             return made
 
-        class WithoutChunks:
-            def __init__(self, kind, made):
-                self.kind = kind
-                self.stream = kind(made)
-                self.stream.left = []
-            def __getattr__(self, name):
-                return getattr(self.stream, name)
+
 
         for width, levels in ((2, 22), (50, 5), (2, 63), (100_000, 3)):
             for kind in (by_hand.Streamed, by_hand.StreamedOnDevice):
