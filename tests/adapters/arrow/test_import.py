@@ -274,8 +274,6 @@ def test_schema_with_too_many_shared_children_raises():
                 made = by_hand.Producer(b"+s", [None], [made] * width, length=0)
             return made
 
-
-
         for width, levels in ((2, 22), (50, 5), (2, 63), (100_000, 3)):
             for kind in (by_hand.Streamed, by_hand.StreamedOnDevice):
                 made = shared(width, levels)
