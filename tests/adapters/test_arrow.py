@@ -348,43 +348,35 @@ def test_arrays_held_by_pyarrow_are_released_during_finalization():
     python(program, silent=True)
 
 
-# For each case, a function that creates an array, and another Arrow type, which a consumer requests.
+# For each case, an array, and another Arrow type, which a consumer requests.
+FLOATS, LISTS = ah.asarray(np.arange(3.0)), ah.asnested([[1], [2, 3]])
+CATEGORIES = ah.asnested(pa.array(["a"]).dictionary_encode())
 OTHER_TYPES = {
-    "float32": (lambda: ah.asarray(np.arange(3.0)), pa.float32()),
-    "int64": (lambda: ah.asarray(np.arange(3.0)), pa.int64()),
-    "string": (lambda: ah.asarray(np.arange(3.0)), pa.string()),
-    "bool": (lambda: ah.asarray(np.arange(3.0)), pa.bool_()),
-    "booleans": (lambda: ah.asarray(np.array([True, False])), pa.uint8()),
-    "rows of booleans": (lambda: ah.asarray(np.zeros((2, 3), bool)), pa.list_(pa.uint8(), 3)),
-    "a matrix as variable-size lists": (lambda: ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.int64())),
-    "a matrix of another element type": (lambda: ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.float64(), 3)),
-    "lists of another element type": (lambda: ah.asnested([[1], [2, 3]]), pa.list_(pa.int32())),
-    "lists with 64-bit offsets": (lambda: ah.asnested([[1], [2, 3]]), pa.large_list(pa.int32())),
-    "numbers with nulls": (lambda: ah.asnested([1, None]), pa.int32()),
-    "records of another field type": (lambda: ah.asnested([{"a": 1}]), pa.struct([("a", pa.int32())])),
-    "records of another field name": (lambda: ah.asnested([{"a": 1}]), pa.struct([("b", pa.int64())])),
-    "strings as binary": (lambda: ah.asnested(["a"]), pa.binary()),
-    "strings as a dictionary": (lambda: ah.asnested(["a"]), pa.dictionary(pa.int32(), pa.string())),
-    "a dictionary as indices": (lambda: ah.asnested(pa.array(["a"]).dictionary_encode()), pa.int32()),
-    "an unordered dictionary as ordered": (
-        lambda: ah.asnested(pa.array(["a"]).dictionary_encode()),
-        pa.dictionary(pa.int32(), pa.string(), ordered=True),
-    ),
-    "a dictionary of another value type": (
-        lambda: ah.asnested(pa.array(["a"]).dictionary_encode()),
-        pa.dictionary(pa.int32(), pa.large_string()),
-    ),
-    "nullable as required": (
-        lambda: ah.asnested([[1]]),
-        pa.list_(pa.field("item", pa.int64(), nullable=False)),
-    ),
+    "float32": (FLOATS, pa.float32()),
+    "int64": (FLOATS, pa.int64()),
+    "string": (FLOATS, pa.string()),
+    "bool": (FLOATS, pa.bool_()),
+    "booleans": (ah.asarray(np.array([True, False])), pa.uint8()),
+    "rows of booleans": (ah.asarray(np.zeros((2, 3), bool)), pa.list_(pa.uint8(), 3)),
+    "a matrix as variable-size lists": (ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.int64())),
+    "a matrix of another element type": (ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.float64(), 3)),
+    "lists of another element type": (LISTS, pa.list_(pa.int32())),
+    "lists with 64-bit offsets": (LISTS, pa.large_list(pa.int32())),
+    "numbers with nulls": (ah.asnested([1, None]), pa.int32()),
+    "records of another field type": (ah.asnested([{"a": 1}]), pa.struct([("a", pa.int32())])),
+    "records of another field name": (ah.asnested([{"a": 1}]), pa.struct([("b", pa.int64())])),
+    "strings as binary": (ah.asnested(["a"]), pa.binary()),
+    "strings as a dictionary": (ah.asnested(["a"]), pa.dictionary(pa.int32(), pa.string())),
+    "a dictionary as indices": (CATEGORIES, pa.int32()),
+    "an unordered dictionary as ordered": (CATEGORIES, pa.dictionary(pa.int32(), pa.string(), ordered=True)),
+    "a dictionary of another value type": (CATEGORIES, pa.dictionary(pa.int32(), pa.large_string())),
+    "nullable as required": (ah.asnested([[1]]), pa.list_(pa.field("item", pa.int64(), nullable=False))),
 }
 
 
 @pytest.mark.parametrize("name", OTHER_TYPES)
 def test_requested_types_are_cast_by_pyarrow(name):
-    make, requested = OTHER_TYPES[name]
-    x = make()
+    x, requested = OTHER_TYPES[name]
     try:
         expected = pa.array(x).cast(requested)
     except pa.ArrowException:

@@ -148,31 +148,32 @@ def test_repeated_rows_are_counted_each_time(name):
         ah.asnested(values)
 
 
-@pytest.mark.parametrize("offsets", ["int32", "int64"])
-def test_to_list_of_many_rows_equals_pyarrow(offsets):
-    """Rows are converted in batches of 1024, which do not end where the batches of the inner lists end."""
-    cls = pa.list_ if offsets == "int32" else pa.large_list
-    rows = [None if k % 7 == 0 else [[k, None][: k % 3]] * (k % 4) for k in range(5000)]
-    array = pa.array(rows, cls(cls(pa.int64())))
-    for part in (array, array[1000:4000], array[1023:1025], array[:0], array[4999:]):
+WORDS = pa.array([f"word {k % 3000}" for k in range(9000)])
+# Elements of 3000 rows.
+ITEMS = {
+    "strings": WORDS,
+    "bits": pa.array([k % 3 == 0 for k in range(9000)]),
+    "dictionary": WORDS.dictionary_encode(),
+    "lists": pa.array([[k, None][: k % 3] * (k % 4) for k in range(9000)]),
+    "large lists": pa.array([[k] * (k % 4) for k in range(9000)], pa.large_list(pa.int64())),
+    "list views": pa.array([[k] * (k % 3) for k in range(9000)], pa.list_view(pa.int64())),
+    "runs": pa.RunEndEncodedArray.from_arrays(pa.array(range(3, 9001, 3)), pa.array(range(3000))),
+    "records": pa.StructArray.from_arrays([WORDS, WORDS.dictionary_encode()], ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("cls", [pa.ListArray, pa.LargeListArray])
+@pytest.mark.parametrize("items", ITEMS.values(), ids=ITEMS)
+def test_to_list_of_many_rows_equals_pyarrow(items, cls):
+    """Rows are converted in batches of 1024, which do not end where the batches of the inner lists end.
+
+    Some items are converted in one batch, because each part of a dictionary has all categories.
+    """
+    missing = pa.array([k % 7 == 0 for k in range(3000)])
+    offsets = pa.array(range(0, 9001, 3), pa.int32() if cls is pa.ListArray else pa.int64())
+    rows = cls.from_arrays(offsets, items, mask=missing)
+    for part in (rows, rows[1500:], rows[1000:2500], rows[1023:1025], rows[:0], rows[2999:]):
         assert ah.asnested(part).to_list() == part.to_pylist()
-
-
-@pytest.mark.parametrize("items", ["strings", "bits", "dictionary", "list_view", "run_end", "records"])
-def test_to_list_of_many_rows_of_each_kind_equals_pyarrow(items):
-    """Some items are converted in one batch, because each part of a dictionary has all categories."""
-    words = pa.array([f"word {k % 3000}" for k in range(9000)])
-    values = {
-        "strings": lambda: words,
-        "bits": lambda: pa.array([k % 3 == 0 for k in range(9000)]),
-        "dictionary": lambda: words.dictionary_encode(),
-        "list_view": lambda: pa.array([[k] * (k % 3) for k in range(9000)], pa.list_view(pa.int64())),
-        "run_end": lambda: pa.RunEndEncodedArray.from_arrays(pa.array(range(3, 9001, 3)), pa.array(range(3000))),
-        "records": lambda: pa.StructArray.from_arrays([words, words.dictionary_encode()], ["a", "b"]),
-    }[items]()
-    rows = pa.ListArray.from_arrays(pa.array(range(0, 9001, 3), pa.int32()), values)
-    assert ah.asnested(rows).to_list() == rows.to_pylist()
-    assert ah.asnested(rows[1500:]).to_list() == rows[1500:].to_pylist()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from children import python
 from dlpack_by_hand import PADDED, Handmade
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy_release import HAS_DLPACK_1
 from producers import producer
@@ -92,10 +92,14 @@ def test_host_copies_between_any_two_layouts_keep_the_values(data):
 @pytest.mark.slow
 @given(st.data())
 def test_copies_of_any_layout_to_and_from_sycl_keep_the_values(data):
-    """Views of device memory are copied to the host in any layout, also in pieces of a few elements."""
+    """Views of device memory are copied in any layout, in pieces of a few elements, and with and without packing."""
     pytest.importorskip("dpctl")
     from arrayhub.transfer import sycl
 
+    limits = {
+        "_CACHED": [1, 32, 1 << 20], "_GAP": [0, 16, 1 << 17], "_DIRECT": [5, 1 << 20], "_SMALL": [0, sycl._SMALL],
+        "_SPARSE": [1, sycl._SPARSE],
+    }  # fmt: skip
     a = data.draw(views())
     there = arrayhub.to_device(a, "oneapi:0")
     assert same(there.to_host(), a)
@@ -105,35 +109,16 @@ def test_copies_of_any_layout_to_and_from_sycl_keep_the_values(data):
     view, expected = there[key].transpose(order), a[key].transpose(order)
     _, out = data.draw(places(expected))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sycl, "_CACHED", data.draw(st.sampled_from([1, 32, 1 << 20])))
-        patch.setattr(sycl, "_GAP", data.draw(st.sampled_from([0, 16, 1 << 17])))
-        patch.setattr(sycl, "_DIRECT", data.draw(st.sampled_from([5, 1 << 20])))
+        for name, values in limits.items():
+            patch.setattr(sycl, name, data.draw(st.sampled_from(values)))
+        if data.draw(st.booleans()):
+            patch.setattr(sycl, "can_pack", lambda *arrays: False)
         assert same(arrayhub.to_host(view, out=out), expected)
         assert same(arrayhub.to_device(expected, "oneapi:0").to_host(), expected)
         for layout in "CFK":
             copied = view.copy(order=layout)
             assert copied.usm_type == "device" and same(copied.to_host(), expected)
             assert layout == "K" or getattr(copied.flags, f"{layout.lower()}_contiguous")
-
-
-@pytest.mark.slow
-@given(st.data())
-@settings(max_examples=50, deadline=None)
-def test_device_views_with_large_strides_are_copied_with_and_without_packing(data):
-    pytest.importorskip("dpnp.tensor")
-    from arrayhub.transfer import sycl
-
-    a = data.draw(views(["u1", "f2", "f4", ">i8", "c16", "V5"]))
-    there = arrayhub.to_device(a, "oneapi:0")
-    steps = data.draw(st.lists(st.sampled_from([2, -3]), max_size=a.ndim))
-    key = (*(slice(None, None, step) for step in steps), ...)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sycl, "_SMALL", 0)
-        patch.setattr(sycl, "_SPARSE", 1)
-        if data.draw(st.booleans()):
-            patch.setattr(sycl, "can_pack", lambda *arrays: False)
-        assert same(there[key].to_host(), a[key])
-        assert same(there[key].copy().to_host(), a[key])
 
 
 @pytest.mark.slow
