@@ -393,23 +393,6 @@ def test_empty_arrays_may_have_a_null_pointer():
             assert a[::2].offset == 0
 
 
-# ------------------------------------------------------------------------------------------------------------- lifetime
-
-
-def test_imports_do_not_leak_references():
-    memory = filled()
-    result = Result(memory, (3, 4))
-    queue = memory.sycl_queue
-    ah.asarray(result)  # the first import caches the queue
-    before = [sys.getrefcount(obj) for obj in (memory, result, queue)]
-    for _ in range(20_000):
-        ah.asarray(result)
-    for _ in range(2_000):
-        getattr(ah.asarray(result), NAME)
-        ah.asarray(result).base  # noqa: B018
-    assert [sys.getrefcount(obj) for obj in (memory, result, queue)] == before
-
-
 # -------------------------------------------------------------------------------------------------- third-party outputs
 
 
