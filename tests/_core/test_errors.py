@@ -123,14 +123,6 @@ def test_interrupts_of_a_tensor_subclass_propagate(name, exception):
         arrayhub.asarray(torch.zeros(3).as_subclass(Tensor))
 
 
-@pytest.mark.parametrize(
-    "exception", [ValueError, KeyError, OSError, RuntimeError, NotImplementedError, AttributeError]
-)
-@pytest.mark.parametrize("name", LABELS)
-def test_labels_whose_property_raises_other_exceptions_are_ignored(name, exception):
-    assert arrayhub.asarray(labelled(name, exception("an answer"))).dims is None
-
-
 # -------------------------------------------------------------------------------- an interrupt in each call of Python
 
 

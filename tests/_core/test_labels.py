@@ -423,7 +423,9 @@ def test_digits_that_are_not_an_ascii_index_are_not_gt4py_data_dimensions(digits
     assert not hasattr(a, "__gt_dims__")
 
 
-@pytest.mark.parametrize("error", [ValueError, AttributeError, ZeroDivisionError])
+@pytest.mark.parametrize(
+    "error", [ValueError, KeyError, OSError, NotImplementedError, AttributeError, ZeroDivisionError]
+)
 def test_label_properties_that_raise_are_ignored(error):
     class Hostile(Producer):
         @property
@@ -432,7 +434,10 @@ def test_label_properties_that_raise_are_ignored(error):
 
         __gt_dims__ = __gt_origin__ = dims
 
-    assert labels(ah.asarray(Hostile(np.zeros((2, 3))))) == (None,) * 4
+    properties = {name: vars(Hostile)[name] for name in ("dims", "__gt_dims__", "__gt_origin__")}
+    subclass = type("Hostile", (np.ndarray,), properties)
+    for obj in (Hostile(np.zeros((2, 3))), np.zeros((2, 3)).view(subclass)):
+        assert labels(ah.asarray(obj)) == (None,) * 4
     assert ah.storage.get_dims(Hostile(np.zeros((2, 3)))) is None
     assert ah.storage.get_origin(Hostile(np.zeros((2, 3)))) is None
 

@@ -111,15 +111,19 @@ def test_verdict_reasons_name_what_requires_a_copy():
     assert "missing" in reason(pa.array([1, None]), "torch")
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "awkward"])
-@pytest.mark.parametrize("to", ["numpy", "torch"])
-def test_explain_names_the_column_that_cannot_be_converted(library, to):
-    import awkward
-    import pandas
-    import polars
+TABLES = {
+    "pandas": lambda columns: pytest.importorskip("pandas").DataFrame(columns),
+    "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
+    "pyarrow": lambda columns: pa.table(columns),
+    "awkward": lambda columns: pytest.importorskip("awkward").Array(columns),
+    "a dict": lambda columns: columns,
+}
 
-    make = {"pandas": pandas.DataFrame, "polars": polars.DataFrame, "pyarrow": pa.table, "awkward": awkward.Array}
-    frame = make[library]({"height": [1.0], "name": ["x"]})
+
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+def test_explain_names_the_column_that_cannot_be_converted(make, to):
+    frame = make({"height": [1.0], "name": ["x"]})
     (verdict,) = ah.explain(frame, to).verdicts
     assert "'name'" in verdict.reason
     columns = made(verdict.call, frame)
@@ -128,14 +132,6 @@ def test_explain_names_the_column_that_cannot_be_converted(library, to):
         assert type(columns["height"]) is np.ndarray
     else:
         assert verdict.call == "arrayhub.asnested(x)"
-
-
-TABLES = {
-    "pandas": lambda columns: pytest.importorskip("pandas").DataFrame(columns),
-    "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
-    "pyarrow": lambda columns: pa.table(columns),
-    "a dict": lambda columns: columns,
-}
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)

@@ -193,6 +193,3 @@ def test_polars_null_and_decimal_columns_survive_a_round_trip():
     decimals = polars.Series("d", [decimal.Decimal("1.5"), None])
     x = ah.asnested(decimals)
     assert x.meaning.startswith("d:") and ah.as_polars(x).equals(decimals)
-    objects = polars.Series("o", [object()], dtype=polars.Object)
-    with pytest.raises((TypeError, BufferError)):
-        ah.asnested(objects)
