@@ -672,26 +672,25 @@ def test_error_states_the_number_of_missing_values():
         ah.asarray(pl.Series([None, 1, None]))
 
 
-NUMBERS_OF_LIBRARIES = [1, True, np.int8(1), np.array(1), torch.tensor(1), decimal.Decimal(1), fractions.Fraction(1)]
+VALUES_OF_LIBRARIES = {
+    "numbers": (
+        pa.array([1.0, 2.0]),
+        [1, True, np.int8(1), np.array(1), torch.tensor(1), decimal.Decimal(1), fractions.Fraction(1)],
+    ),
+    "times": (
+        pa.array([1, 2], pa.timestamp("us")),
+        [datetime.datetime(2020, 1, 1), datetime.date(2020, 1, 1), np.datetime64("2020"), pd.Timestamp("2020")],
+    ),
+    "durations": (
+        pa.array([1, 2], pa.duration("us")), [datetime.timedelta(1), np.timedelta64(1, "D"), pd.Timedelta(1)]
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("value", NUMBERS_OF_LIBRARIES, ids=lambda value: type(value).__name__)
-def test_missing_accepts_numbers_of_any_library(value):
-    assert ah.as_numpy(pa.array([1.0, 2.0]), missing=value).tolist() == [1.0, 2.0]
-
-
-def test_missing_accepts_times_of_any_library():
-    times = pa.array([1, 2], pa.timestamp("us"))
-    for value in (
-        datetime.datetime(2020, 1, 1),
-        datetime.date(2020, 1, 1),
-        np.datetime64("2020"),
-        pd.Timestamp("2020"),
-    ):
-        assert ah.as_numpy(times, missing=value).astype(int).tolist() == [1, 2]
-    lengths = pa.array([1, 2], pa.duration("us"))
-    for value in (datetime.timedelta(1), np.timedelta64(1, "D"), pd.Timedelta(1)):
-        assert ah.as_numpy(lengths, missing=value).astype(int).tolist() == [1, 2]
+@pytest.mark.parametrize(("column", "values"), VALUES_OF_LIBRARIES.values(), ids=VALUES_OF_LIBRARIES)
+def test_missing_accepts_values_of_any_library(column, values):
+    for value in values:
+        assert ah.as_numpy(column, missing=value).astype(int).tolist() == [1, 2]
 
 
 def test_text_fills_only_string_columns_if_number_columns_are_complete():

@@ -51,22 +51,30 @@ def test_errors_name_the_invalid_index(use, format, part, index, value, text):
             USES[use](x)
 
 
-def test_invalid_indices_of_torch_are_rejected():
-    columns = torch.tensor([0, 9])
-    tensor = torch.sparse_csr_tensor(torch.tensor([0, 1, 2]), columns, torch.ones(2), (2, 3), check_invariants=False)
-    with pytest.raises(ah.InterfaceError, match=r"indices\[1\] is 9; accepted: 0 to 2"):
-        ah.as_scipy(tensor)
+def tensor(pointers, indices, shape, values=None, make=torch.sparse_csr_tensor):
+    """Return a compressed tensor whose pointers and indices torch does not validate."""
+    pointers, indices = torch.tensor(pointers), torch.tensor(indices)
+    values = torch.ones(indices.shape) if values is None else values
+    return make(pointers, indices, values, shape, check_invariants=False)
 
 
-def test_errors_name_the_invalid_index_of_a_batch():
-    columns = torch.tensor([[0, 1], [0, 7]])
-    pointers = torch.tensor([[0, 1, 2], [0, 1, 2]])
-    tensor = torch.sparse_csr_tensor(pointers, columns, torch.ones(2, 2), (2, 2, 3), check_invariants=False)
-    with pytest.raises(ah.InterfaceError, match=r"indices\[1, 1\] is 7"):
-        ah.assparse(tensor).to_dense()
-    pointers[1, 1] = 9
-    with pytest.raises(ah.InterfaceError, match=r"indptr\[1, 2\] is 2; accepted: 9 or more"):
-        ah.assparse(tensor).to_dense()
+TENSORS = {
+    "csr": (tensor([0, 1, 2], [0, 9], (2, 3)), r"indices\[1\] is 9; accepted: 0 to 2"),
+    "bsc": (
+        tensor([0, 1, 2], [0, 2], (4, 6), torch.ones(2, 2, 3), torch.sparse_bsc_tensor),
+        r"indices\[1\] is 2; accepted: 0 to 1, the blocks of rows",
+    ),
+    "batches": (tensor([[0, 1, 2]] * 2, [[0, 1], [0, 7]], (2, 2, 3)), r"indices\[1, 1\] is 7"),
+    "pointers of batches": (
+        tensor([[0, 1, 2], [0, 9, 2]], [[0, 1]] * 2, (2, 2, 3)), r"indptr\[1, 2\] is 2; accepted: 9 or more"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "text"), TENSORS.values(), ids=TENSORS)
+def test_errors_name_the_invalid_index_of_a_tensor(given, text):
+    with pytest.raises(ah.InterfaceError, match=f"assparse: {text}"):
+        ah.assparse(given).to_dense()
 
 
 @pytest.mark.parametrize(

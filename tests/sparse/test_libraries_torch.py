@@ -18,13 +18,6 @@ def test_bsc_tensors_are_imported_without_a_copy():
     assert x.to_dense().tolist() == dense.tolist()
 
 
-def test_invalid_indices_of_bsc_tensors_are_rejected():
-    pointers, rows = torch.tensor([0, 1, 2]), torch.tensor([0, 2])
-    tensor = torch.sparse_bsc_tensor(pointers, rows, torch.ones(2, 2, 3), (4, 6), check_invariants=False)
-    with pytest.raises(ah.InterfaceError, match=r"indices\[1\] is 2; accepted: 0 to 1, the blocks of rows"):
-        ah.assparse(tensor).to_dense()
-
-
 @pytest.mark.slow
 def test_error_suggests_coalesce_without_the_private_names():
     """Runs in a subprocess, which removes `_indices` from torch's tensor type."""
