@@ -4,14 +4,13 @@ import collections
 import dataclasses
 import enum
 import functools
-import os
-import subprocess
 import sys
 from multiprocessing import managers
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
+from children import python
 
 import arrayhub as ah
 
@@ -96,13 +95,7 @@ def test_arrays_of_the_library_are_passed_and_returned_unchanged(library, name, 
     assert passed(library, x) is x
     assert ah.adapt(library)(lambda x: x)(x) is x
     assert ah.adapt(library, labels=True)(lambda x, y: {"a": (x, 1)})(x, 3)["a"][0] is x
-
-
-def test_a_class_restricts_what_is_passed_unchanged():
-    pa = pytest.importorskip("pyarrow")
-    table, column = pa.table({"a": [1]}), pa.array([1])
-    assert passed(pa.Table, table) is table and type(passed(pa.Table, column)) is pa.Table
-    assert passed(np.ndarray, np.ma.masked_array([1])).__class__ is np.ma.MaskedArray
+    assert passed(type(x), x) is x
 
 
 def test_copy_true_copies_arrays_of_the_library():
@@ -218,10 +211,7 @@ def test_arrays_of_jax_on_several_devices_do_not_reach_the_function():
     pytest.importorskip("jax")
     pytest.importorskip("torch")
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [sys.executable, "-c", ON_TWO_DEVICES], capture_output=True, text=True, env={**os.environ, **flags}, check=False
-    )
-    assert done.stdout.split() == ["refused"], done.stdout + done.stderr
+    assert python(ON_TWO_DEVICES, **flags).split() == ["refused"]
 
 
 def test_units_are_not_dropped():
@@ -517,16 +507,19 @@ def test_copies_that_were_made_for_the_function_are_read_only(name, to):
     assert passed("numpy", x, copy=True).flags.writeable
 
 
-@pytest.mark.parametrize("name", ["chunks", "types", "read-only", "reversed", "gradient"])
+COPIED_FOR = {
+    "chunks": ("numpy", NOT_WRITABLE["chunks"]),
+    "types": ("numpy", NOT_WRITABLE["frame of two types"]),
+    "read-only": ("torch", lambda: np.broadcast_to(0.0, 2)),
+    "reversed": ("torch", lambda: np.zeros(2)[::-1]),
+    "gradient": ("numpy", lambda: pytest.importorskip("torch").zeros(2, requires_grad=True)),
+}
+
+
+@pytest.mark.parametrize("name", COPIED_FOR)
 def test_refusals_of_out_do_not_name_a_call_that_copies(name):
     """A write to the copy would be lost."""
-    to, make = {
-        "chunks": ("numpy", lambda: pytest.importorskip("pyarrow").chunked_array([[0.0], [0.0]])),
-        "types": ("numpy", lambda: pytest.importorskip("pandas").DataFrame({"a": [0.0], "b": [0]})),
-        "read-only": ("torch", lambda: np.broadcast_to(0.0, 2)),
-        "reversed": ("torch", lambda: np.zeros(2)[::-1]),
-        "gradient": ("numpy", lambda: pytest.importorskip("torch").zeros(2, requires_grad=True)),
-    }[name]
+    to, make = COPIED_FOR[name]
     pytest.importorskip(to)
     with pytest.raises(ah.Refusal, match="because write writes to this argument$") as raised:
         ah.adapt(to)(_write)(make())
@@ -656,7 +649,7 @@ def drop_column(x):
 
 
 def insert_column(x):
-    return x.insert_column(0, pytest.importorskip("polars").Series("c", [5, 6]))
+    return x.insert_column(0, pytest.importorskip("polars").Series("c", [5]))
 
 
 def set_first(x):
@@ -669,68 +662,36 @@ def append(x):
     return x
 
 
-# Functions that change an argument and return it, by description: the library, the function, and results for arguments.
-CHANGES = {
-    "elements of a copied tensor": (
-        "torch",
-        double_tensor,
-        [
-            (lambda: np.ones(2, ">f8"), [2, 2]),
-            (lambda: np.arange(3.0)[::-1], [4, 2, 0]),
-            (lambda: pytest.importorskip("pandas").Series([1.0, 2.0]), [2, 4]),
-            (lambda: pytest.importorskip("polars").Series([1.0, np.nan]).fill_nan(3), [2, 6]),
-            (lambda: pytest.importorskip("jax").numpy.ones(2), [2, 2]),
-        ],
-    ),
-    "the shape of a view": ("numpy", flatten, [(lambda: pytest.importorskip("torch").zeros(1, 2), [0, 0])]),
-    "the shape of a copy": (
-        "numpy",
-        flatten,
-        [(lambda: pytest.importorskip("pyarrow").table({"a": [1, 2]}), [1, 2])],
-    ),
-    "an added column": (
-        "pandas",
-        add_column,
-        [
-            (lambda: pytest.importorskip("polars").DataFrame({"a": [1, 2]}), {"a": [1, 2], "c": [2, 3]}),
-            (lambda: pytest.importorskip("pyarrow").table({"a": [1, 2]}), {"a": [1, 2], "c": [2, 3]}),
-        ],
-    ),
-    "a column that was dropped": (
-        "pandas",
-        drop_column,
-        [(lambda: pytest.importorskip("polars").DataFrame({"a": [1, 2], "b": [1, 2]}), {"a": [1, 2]})],
-    ),
-    "a column that was inserted": (
-        "polars",
-        insert_column,
-        [(lambda: pytest.importorskip("pandas").DataFrame({"a": [1, 2]}), {"c": [5, 6], "a": [1, 2]})],
-    ),
-    "an element of a column": (
-        "polars",
-        set_first,
-        [
-            (lambda: pytest.importorskip("pyarrow").array([1, 2]), [9, 2]),
-            (lambda: pytest.importorskip("jax").numpy.arange(2), [9, 1]),
-            (lambda: np.array([1, 2]), [9, 2]),
-        ],
-    ),
-    "an item that was appended": ("numpy", append, [(lambda: [pytest.importorskip("torch").ones(1)], [1, 2])]),
-}
+# Functions that change an argument and return it: the library, the function, the argument and the result.
+CHANGES = [
+    ("torch", double_tensor, lambda: np.ones(2, ">f8"), [2, 2]),
+    ("torch", double_tensor, lambda: np.arange(3.0)[::-1], [4, 2, 0]),
+    ("torch", double_tensor, lambda: pytest.importorskip("pandas").Series([1.0, 2.0]), [2, 4]),
+    ("torch", double_tensor, lambda: pytest.importorskip("polars").Series([1.0, np.nan]).fill_nan(3), [2, 6]),
+    ("torch", double_tensor, lambda: pytest.importorskip("jax").numpy.ones(2), [2, 2]),
+    ("numpy", flatten, lambda: pytest.importorskip("torch").zeros(1, 2), [0, 0]),
+    ("numpy", flatten, lambda: pytest.importorskip("pyarrow").table({"a": [1, 2]}), [1, 2]),
+    ("pandas", add_column, lambda: pytest.importorskip("polars").DataFrame({"a": [1]}), {"a": [1], "c": [2]}),
+    ("pandas", add_column, lambda: pytest.importorskip("pyarrow").table({"a": [1]}), {"a": [1], "c": [2]}),
+    ("pandas", drop_column, lambda: pytest.importorskip("polars").DataFrame({"a": [1], "b": [2]}), {"a": [1]}),
+    ("polars", insert_column, lambda: pytest.importorskip("pandas").DataFrame({"a": [1]}), {"c": [5], "a": [1]}),
+    ("polars", set_first, lambda: pytest.importorskip("pyarrow").array([1, 2]), [9, 2]),
+    ("polars", set_first, lambda: pytest.importorskip("jax").numpy.arange(2), [9, 1]),
+    ("polars", set_first, lambda: np.array([1, 2]), [9, 2]),
+    ("numpy", append, lambda: [pytest.importorskip("torch").ones(1)], [1, 2]),
+]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the test uses what NumPy 2.5 deprecates
-@pytest.mark.parametrize("change", CHANGES)
-def test_changes_of_a_returned_argument_are_in_the_result(change):
-    library, function, cases = CHANGES[change]
+@pytest.mark.parametrize(("library", "function", "make", "expected"), CHANGES)
+def test_changes_of_a_returned_argument_are_in_the_result(library, function, make, expected):
     pytest.importorskip(library)
-    for make, expected in cases:
-        result = ah.adapt(library)(function)(make())
-        if isinstance(expected, dict):
-            names = getattr(result, "column_names", None) or list(result.columns)
-            assert {name: [int(value) for value in ah.as_numpy(result[name])] for name in names} == expected
-        else:
-            assert [float(value) for value in (result if isinstance(result, list) else ah.as_numpy(result))] == expected
+    result = ah.adapt(library)(function)(make())
+    if isinstance(expected, dict):
+        names = getattr(result, "column_names", None) or list(result.columns)
+        assert {name: [int(value) for value in ah.as_numpy(result[name])] for name in names} == expected
+    else:
+        assert [float(value) for value in (result if isinstance(result, list) else ah.as_numpy(result))] == expected
 
 
 def test_sparse_arguments_in_results_are_the_callers_objects_unless_their_structure_changes():
@@ -862,12 +823,3 @@ def test_an_export_that_copies_does_not_compute_the_advice_of_a_refusal():
     assert count_calls(lambda: ah.as_jax(unaligned, copy=None)) <= 15
     assert count_calls(ah.adapt("jax")(lambda x: x), unaligned) <= 30
     assert isinstance(ah.as_jax(unaligned, copy=None), jax.Array)
-
-
-def test_generator_functions_name_like():
-    def rows(x):
-        yield x
-
-    for function in (rows, functools.partial(rows)):
-        with pytest.raises(TypeError, match=r"adapt: .* is a generator function; .* yield arrayhub\.like\(row, x\)"):
-            ah.adapt()(function)

@@ -171,12 +171,6 @@ def test_like_with_a_dtype_keeps_the_names_of_a_frame_of_one_type(cls):
         assert list(made.index) == ["x", "y"]
 
 
-def test_like_keeps_labels_and_nan_of_a_frame_of_one_type():
-    frame = pd.DataFrame({"a": [1.0, np.nan], "b": [3.0, 4.0]}, index=["x", "y"])
-    pd.testing.assert_frame_equal(ah.like(frame, pd.DataFrame), frame)
-    assert ah.like(frame, pl.DataFrame).columns == ["a", "b"]
-
-
 def test_repeated_column_names_are_kept_or_rejected():
     frame = pd.DataFrame(MATRIX, columns=["a", "a"])
     assert ah.like(frame, pa.Table).column_names == ["a", "a"]

@@ -24,11 +24,6 @@ def without(libraries, statement):
     return finished(sys.executable, "-c", code)
 
 
-def test_asarray_accepts_a_range():
-    x = ah.asarray(range(1, 7, 2))
-    assert x.tolist() == [1, 3, 5] and x.is_copy
-
-
 @pytest.mark.slow
 def test_error_for_bfloat16_without_ml_dtypes_does_not_suggest_a_copy():
     pytest.importorskip("torch")

@@ -18,10 +18,8 @@ def test_other_libraries_take_precedence_over_numpy_and_lists():
 
 
 def test_first_of_two_libraries_takes_precedence():
-    torch = pytest.importorskip("torch")
-    jnp = pytest.importorskip("jax.numpy")
-    assert ah.placement(torch.ones(2), jnp.ones(2)).library == "torch"
-    assert ah.placement(jnp.ones(2), torch.ones(2)).library == "jax"
+    t, j = pytest.importorskip("torch").ones(2), pytest.importorskip("jax.numpy").ones(2)
+    assert (ah.placement(t, j).library, ah.placement(j, t).library) == ("torch", "jax")
 
 
 def test_device_memory_takes_precedence():
@@ -107,10 +105,8 @@ def test_like_and_placement_refuse_what_convert_refuses(library, make, keywords)
             function(x, library if function is ah.convert else model, copy=False, **keywords)
         calls.add(raised.value.call)
     (call,) = calls
-    assert not call or len(eval(call, {"arrayhub": ah, "x": x, library.__name__: library})) in (
-        3,
-        12,
-    )  # a storage has bytes
+    made = eval(call, {"arrayhub": ah, "x": x, library.__name__: library}) if call else [0] * 3
+    assert len(made) in (3, 12)  # a storage has bytes
 
 
 def test_missing_values_are_replaced_before_a_series_is_moved():
