@@ -369,7 +369,7 @@ CHECKED = {  # casts that the argument dtype= does not request
     ),
     "out": lambda x, dtype: ah.to_device(x, "cpu", out=ah.zeros(x.shape, dtype)),
     "request": request,
-    "built by a request": lambda x, dtype: ah.Request(np.dtype(dtype).name, may="build").asarray(x.tolist()),
+    "built by a request": lambda x, dtype: ah.Request(np.dtype(dtype).name, may="build", name="x").asarray(x.tolist()),
     "full": lambda x, dtype: ah.full(1, x[0], dtype),
     "fill_null": lambda x, dtype: ah.asnested(np.ma.MaskedArray(np.zeros(1, dtype), [True])).fill_null(x[0].item()),
     "missing": lambda x, dtype: ah.as_numpy(np.ma.MaskedArray(np.zeros(1, dtype), [True]), missing=x[0].item()),
@@ -385,8 +385,9 @@ def test_casts_that_nobody_requested_by_dtype_check_the_values(spelling, case):
     given, value, dtype = case
     if given == "c16" and spelling == "a list with a dtype":
         pytest.skip("NumPy builds complex lists, and warns of infinite parts")
-    with pytest.raises((OverflowError, ValueError), match="range"):
+    with pytest.raises((OverflowError, ValueError), match="range") as caught:
         CHECKED[spelling](np.array([value], given), dtype)
+    assert isinstance(caught.value, ah.Refusal) and caught.value.subject and caught.value.reason
 
 
 @pytest.mark.parametrize("case", OUT_OF_RANGE, ids=str)
@@ -404,18 +405,11 @@ def test_error_of_a_checked_cast_names_the_argument_and_the_value():
 
 
 MISFITS = {  # casts that check the values, each with a value that does not fit
-    "asarray of a list": (OverflowError, lambda: ah.asarray([300], dtype="i1")),
     "asarray of complex numbers": (TypeError, lambda: ah.asarray([1j], dtype="f4")),
     "asarray of text": (ValueError, lambda: ah.asarray(["x"], dtype="i4")),
-    "assignment": (OverflowError, lambda: ah.zeros(1, dtype="i1").__setitem__(..., [300])),
     "assignment of another shape": (ValueError, lambda: ah.zeros(2, dtype="i1").__setitem__(..., [1, 2, 3])),
     "assignment to read-only memory": (ValueError, lambda: ah.asarray(b"ab").__setitem__(..., 1)),
-    "out": (OverflowError, lambda: ah.to_device(np.array([300]), "cpu", out=ah.zeros(1, dtype="i1"))),
-    "full": (ValueError, lambda: ah.full(2, 300, dtype="i1")),
     "like": (OverflowError, lambda: ah.like(np.array([300]), np.zeros(1, "i1"), dtype="model")),
-    "Request": (OverflowError, lambda: ah.Request("n * int8", may="cast").asarray(np.array([300]))),
-    "fill_null": (OverflowError, lambda: ah.asnested([1, None]).fill_null(2**70)),
-    "missing": (OverflowError, lambda: ah.as_numpy(ah.asnested([1, None]), missing=2**70)),
     "asnested": (OverflowError, lambda: ah.asnested([[2**60 + 1, 0.5]])),
 }
 

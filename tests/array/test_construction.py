@@ -41,25 +41,42 @@ def positions(a):
 # -------------------------------------------------------------------------------------------- the examples of instances
 
 
+# Arguments, and for each array: strides, offset, bytes of memory, and the positions of the elements in memory.
+EXAMPLES = {
+    "C-contiguous": (dict(shape=(2, 3), dtype="i4", buffer="shared"), (3, 1), 0, 24, [[0, 1, 2], [3, 4, 5]]),
+    # The specification's heading says shape (3, 2), but its text says (2, 3) with strides (1, 2), as tested here.
+    "F-contiguous": (dict(shape=(2, 3), dtype="i4", buffer="shared", order="F"), (1, 2), 0, 24, [[0, 2, 4], [1, 3, 5]]),
+    "device memory": (dict(shape=(2, 3), dtype="u2", buffer="device"), (3, 1), 0, 12, [[0, 1, 2], [3, 4, 5]]),
+    "gaps": (dict(shape=(2, 3), dtype="i8", buffer="shared", strides=(6, 1)), (6, 1), 0, 72, [[0, 1, 2], [6, 7, 8]]),
+    "computed offset": (
+        dict(shape=(2, 2), dtype="u1", buffer="host", strides=(2, -1)),
+        (2, -1),
+        1,
+        4,
+        [[1, 0], [3, 2]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_has_the_documented_layout(name):
+    arguments, strides, offset, nbytes, elements = EXAMPLES[name]
+    a = USMArray(**arguments)
+    assert (a.shape, a.ndim, a.dtype, a.usm_type) == (
+        arguments["shape"], 2, np.dtype(arguments["dtype"]), arguments["buffer"],
+    )  # fmt: skip
+    assert (a.strides, a.offset, a.memory.nbytes, a.base.nbytes) == (strides, offset, nbytes, nbytes)
+    assert positions(a).tolist() == elements
+    is_compact = strides in ((3, 1), (1, 2))
+    flags = (is_compact and strides[1] == 1, is_compact and strides[0] == 1, True)
+    assert (a.flags.c_contiguous, a.flags.f_contiguous, a.flags.writeable) == flags
+    assert isinstance(a.base, usm_class(arguments["buffer"]))
+    given = {"strides": strides, **arguments}
+    assert USMArray(**{key: given[key] for key in given if key != "order"}).strides == a.strides
+
+
 def matrix():
     return USMArray((2, 3), dtype="i4", buffer="shared")
-
-
-def test_example_of_a_c_contiguous_matrix_has_the_documented_layout():
-    a = matrix()
-    assert (a.ndim, a.shape, a.strides, a.offset) == (2, (2, 3), (3, 1), 0)
-    assert positions(a).tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert (a.flags.c_contiguous, a.flags.f_contiguous, a.flags.writeable) == (True, False, True)
-    assert isinstance(a.base, dpm.MemoryUSMShared)
-
-
-def test_example_of_an_f_contiguous_matrix_has_the_documented_layout():
-    # The specification's heading says shape (3, 2), but its text says (2, 3) with strides (1, 2), as tested here.
-    a = USMArray((2, 3), dtype="i4", buffer="shared", order="F")
-    assert (a.shape, a.strides, a.offset) == ((2, 3), (1, 2), 0)
-    assert positions(a).tolist() == [[0, 2, 4], [1, 3, 5]]  # {a[0,0], a[1,0], a[0,1], a[1,1], a[0,2], a[1,2]}
-    assert (a.flags.c_contiguous, a.flags.f_contiguous) == (False, True)
-    assert USMArray((2, 3), "i4", "shared", strides=(1, 2)).strides == a.strides
 
 
 def test_example_of_a_submatrix_shares_the_memory():
@@ -81,26 +98,6 @@ def test_example_of_negative_strides_reads_backwards():
 
 
 # ----------------------------------------------------------------------------------------- the examples of constructing
-
-
-def test_example_of_device_memory_has_the_size_of_the_elements():
-    a = USMArray((2, 3), dtype="u2", buffer="device")
-    assert a.memory.nbytes == a.base.nbytes == 12  # six elements of two bytes
-    assert (a.usm_type, a.strides, a.dtype) == ("device", (3, 1), np.uint16)
-    assert isinstance(a.base, dpm.MemoryUSMDevice)
-
-
-def test_example_of_strided_memory_includes_the_gaps():
-    a = USMArray((2, 3), dtype="i8", buffer="shared", strides=(6, 1))
-    assert a.memory.nbytes == 9 * 8
-    assert (a.usm_type, a.strides, a.offset) == ("shared", (6, 1), 0)
-    assert positions(a).tolist() == [[0, 1, 2], [6, 7, 8]]
-
-
-def test_example_offset_is_computed():
-    a = USMArray((2, 2), dtype="u1", buffer="host", strides=(2, -1))
-    assert (a.memory.nbytes, a.offset, a.usm_type) == (4, 1, "host")
-    assert positions(a).tolist() == [[1, 0], [3, 2]]  # {a[0,1], a[0,0], a[1,1], a[1,0]}
 
 
 def test_example_over_existing_memory_shares_the_memory():

@@ -98,10 +98,17 @@ def test_flatten_copies_and_ravel_views(a, order):
         assert flat.tolist() == a.flatten(order).tolist()
     assert flat.is_copy and flat.shape == (a.size,)
     if (a.ndim, order) in {(3, "F"), (2, "C")} and a.size:
-        with pytest.raises(BufferError, match=r"flatten\(\)"):
+        words = (
+            r"^ravel: shape .* with byte strides .* cannot be viewed as one dimension; call flatten\(\), which copies$"
+        )
+        with pytest.raises(BufferError, match=words):
             x.ravel(order)
     else:
         assert x.ravel(order).tolist() == flat.tolist() and x.ravel(order).memory is x.memory
+    with pytest.raises(ValueError, match="ravel: order is 'X'; accepted"):
+        x.ravel("X")
+    with pytest.raises(ValueError, match="reshape: order is 'K'; accepted: 'C', 'F' or 'A'"):
+        x.reshape(-1, order="K")
 
 
 @pytest.mark.parametrize("shape", [(-1,), (6, 4), (4, 6), (2, 1, 12), (3, 8, 1)])
@@ -121,21 +128,6 @@ def test_reshape_with_an_order_equals_numpy(a, order, shape):
         x.reshape(shape, order=order)
     named = x.copy(order="F") if "copy(order='F')" in str(refusal.value) else x.copy()
     assert named.reshape(shape, order=order).tolist() == wanted.tolist()
-
-
-def test_reshape_accepts_orders_c_f_and_a():
-    with pytest.raises(ValueError, match="reshape: order is 'K'; accepted: 'C', 'F' or 'A'"):
-        ah.asarray(BASE).reshape(-1, order="K")
-    x = ah.asarray(BASE)
-    assert ah.asarray(np.reshape(x, (6, 4))).memory.address == x.memory.address
-
-
-def test_ravel_does_not_copy():
-    text = r"^ravel: shape .* with byte strides .* cannot be viewed as one dimension; call flatten\(\), which copies$"
-    with pytest.raises(BufferError, match=text):
-        ah.asarray(BASE.T).ravel()
-    with pytest.raises(ValueError, match="ravel: order is 'X'; accepted"):
-        ah.asarray(BASE).ravel("X")
 
 
 @pytest.mark.parametrize("order", ["C", "F", "A", "K"])
@@ -203,10 +195,15 @@ def test_flags_equal_numpy(a):
     assert ours["OWNDATA"] is ours["O"] is ours.owndata is False
 
 
-def test_only_the_writeable_flag_can_be_set():
+def test_only_the_writeable_flag_can_be_cleared():
     x = ah.asarray(np.zeros(2))
+    for name in ("c_contiguous", "f_contiguous", "aligned"):
+        with pytest.raises(AttributeError):
+            setattr(x.flags, name, not getattr(x.flags, name))
     x.flags["WRITEABLE"] = False
     assert x.access == "readonly"
+    with pytest.raises(ValueError, match="copy"):
+        x.flags["WRITEABLE"] = True
     with pytest.raises(ValueError, match="accepted: 'WRITEABLE'"):
         x.flags["ALIGNED"] = False
     with pytest.raises(KeyError, match="'U' is not the name of a flag"):
@@ -245,10 +242,6 @@ def test_errors_of_properties_keep_their_text():
     with pytest.raises(AttributeError, match=r"^__usm_ndarray__: the memory is not SYCL USM"):
         x.__usm_ndarray__  # noqa: B018
     assert hasattr(ah.USMArray, "__cuda_array_interface__") and not hasattr(x, "__cuda_array_interface__")
-    with pytest.raises(AttributeError):
-        x.shape = (9,)
-    with pytest.raises(AttributeError):
-        x.foo = 1
 
 
 INSTEAD = {  # suggested replacements for attributes of ndarray
@@ -326,13 +319,6 @@ def test_suggested_calls_work():
     np.testing.assert_array_equal(x.view(x.dtype.newbyteorder()), BASE.view(BASE.dtype.newbyteorder()))
     np.testing.assert_array_equal(np.resize(x, (2, 2)), np.resize(BASE, (2, 2)))
     assert x.T.copy().flags["C_CONTIGUOUS"]
-
-
-def test_numpy_functions_accept_arrays():
-    x = ah.asarray(BASE)
-    for function in (np.sum, np.mean, np.max, np.argsort, np.real, np.round, np.any, np.trace, np.clip, np.cumsum):
-        args = (0, 5) if function is np.clip else ()
-        np.testing.assert_array_equal(function(x, *args), function(BASE, *args))
 
 
 WITHOUT_A_SIZE = [

@@ -398,19 +398,6 @@ def test_attributes_cannot_be_set(name):
         delattr(x, name)
 
 
-def test_only_the_writeable_flag_can_be_cleared():
-    x = ah.asarray(np.arange(3))
-    for name in ("c_contiguous", "f_contiguous", "aligned"):
-        with pytest.raises(AttributeError):
-            setattr(x.flags, name, not getattr(x.flags, name))
-    with pytest.raises(TypeError):
-        del x[0]
-    x.flags.writeable = False
-    assert x.access == "readonly"
-    with pytest.raises(ValueError, match="copy"):
-        x.flags.writeable = True
-
-
 # -------------------------------------------------------------------------------------------------------------- exports
 
 
