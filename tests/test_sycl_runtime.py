@@ -148,28 +148,14 @@ class TestWithTheRuntimeInstalled:
         devices = run(DEVICES, OCL_ICD_FILENAMES=str(filenames), OCL_ICD_VENDORS=str(tmp_path))
         assert [kind for platform, _, kind in devices if platform == "Intel(R) OpenCL"] == ["cpu"]
 
-    @pytest.mark.parametrize("value", ["on", "YES", "1", ""])
-    def test_variable_enables_the_detection(self, value):
-        done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: value})
-        assert (done["action"], filenames) == ("set", RUNTIME)
-
     def test_second_call_has_no_effect(self):
         first, filenames = run(CONFIGURE)
         second, again = run(CONFIGURE.replace("configure()", "configure(); sycl_runtime.configure()"))
         assert (first, filenames) == (second, again)
         assert first["action"] == "set"
 
-    def test_child_process_inherits_the_configuration(self):
-        done, filenames = run(CONFIGURE, OCL_ICD_FILENAMES=RUNTIME)
-        assert (done["action"], filenames) == ("left", RUNTIME)
-
     def test_selector_by_type_finds_the_cpu_device(self):
         assert [kind for _, _, kind in run(DEVICES, ONEAPI_DEVICE_SELECTOR="*:cpu")].count("cpu") >= 1
-
-    def test_numbered_selector_disables_the_detection(self):
-        done, filenames = run(CONFIGURE, ONEAPI_DEVICE_SELECTOR="*:0")
-        assert (done["action"], filenames) == ("left", None)
-        assert "ONEAPI_DEVICE_SELECTOR=*:0" in done["reason"]
 
     @pytest.mark.parametrize("order", ["import dpctl, arrayhub", "import arrayhub, dpctl"])
     def test_import_does_not_change_the_environment(self, order):
@@ -225,26 +211,33 @@ class TestWithTheRuntimeInstalled:
         assert "call arrayhub.sycl_runtime.configure() before the first use of dpctl" in said
 
 
-class TestTheUserDecides:
-    @pytest.mark.parametrize("value", ["off", "OFF", " Off ", "0", "false", "No"])
-    def test_variable_disables_the_detection(self, value):
-        done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: value})
-        assert (done["action"], done["library"], filenames) == ("left", None, None)
-        assert "disables the detection" in done["reason"]
+SWITCH = sycl_runtime.SWITCH
+# Settings, and for each: the action, OCL_ICD_FILENAMES afterwards, and a part of the reason.
+SETTINGS = [
+    *(({SWITCH: value}, "set", RUNTIME, "") for value in ("on", "YES", "1", "")),
+    *(({SWITCH: value}, "left", None, "disables the detect") for value in ("off", "OFF", " Off ", "0", "false", "No")),
+    ({SWITCH: "gpu"}, "left", None, "ARRAYHUB_SYCL_RUNTIME is gpu; accepted"),
+    ({"ONEAPI_DEVICE_SELECTOR": "*:0"}, "left", None, "ONEAPI_DEVICE_SELECTOR=*:0"),
+    ({"OCL_ICD_FILENAMES": RUNTIME}, "left", RUNTIME, "OCL_ICD_FILENAMES is set"),  # of a parent process
+    *(
+        ({name: value}, "left", value if name == "OCL_ICD_FILENAMES" else None, f"{name} is set")
+        for name in ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
+        for value in ("/some/driver", "")
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "action", "filenames", "reason"), SETTINGS, ids=str)
+def test_settings_of_the_user_decide(settings, action, filenames, reason):
+    if action == "set" or None in settings.values() or "ONEAPI_DEVICE_SELECTOR" in settings:
+        for needs in (needs_runtime, needs_choice):
+            if needs.args[0]:
+                pytest.skip(needs.kwargs["reason"])
+    done, after = run(CONFIGURE, **settings)
+    assert (done["action"], done["library"], after) == (action, RUNTIME if action == "set" else None, filenames)
+    assert reason in done["reason"]
+    if "disables" in reason:
         assert done["fix"] == "unset ARRAYHUB_SYCL_RUNTIME"
-
-    def test_unknown_value_of_the_variable_has_no_effect(self):
-        done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: "gpu"})
-        assert (done["action"], filenames) == ("left", None)
-        assert "ARRAYHUB_SYCL_RUNTIME is gpu; accepted" in done["reason"]
-
-    @pytest.mark.parametrize("value", ["/some/driver", ""])
-    @pytest.mark.parametrize("name", ["OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"])
-    def test_loader_variable_of_the_user_is_kept(self, name, value):
-        done, filenames = run(CONFIGURE, **{name: value})
-        assert (done["action"], done["library"]) == ("left", None)
-        assert done["reason"].startswith(f"{name} is set")
-        assert filenames == (value if name == "OCL_ICD_FILENAMES" else None)
 
 
 class TestWithoutTheRuntime:
@@ -282,13 +275,10 @@ class TestFinding:
             folder.joinpath(name).touch()
         return str(folder / packages), str(folder / library)
 
-    def test_runtime_is_found_beside_the_packages(self, tmp_path):
-        packages, library = self.environment(tmp_path)
+    @pytest.mark.parametrize("name", ["site-packages", "dist-packages"])
+    def test_runtime_is_found_beside_the_packages(self, name, tmp_path):
+        packages, library = self.environment(tmp_path, packages=f"lib/python3.11/{name}")
         assert sycl_runtime._find_runtime([str(tmp_path), packages]) == library
-
-    def test_runtime_is_found_beside_dist_packages_of_debian(self, tmp_path):
-        packages, library = self.environment(tmp_path, packages="lib/python3.11/dist-packages")
-        assert sycl_runtime._find_runtime([packages]) == library
 
     def test_folders_are_searched_in_the_order_of_sys_path(self, tmp_path):
         user, _ = self.environment(tmp_path / "user")

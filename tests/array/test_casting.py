@@ -201,7 +201,7 @@ def test_lists_may_contain_elements_of_usm_arrays(dtype):
         ([20, -9], ml_dtypes.int4), ([3, -3], ml_dtypes.int2), (-1, ml_dtypes.uint4), ([300], "u1"),
         ([True], ml_dtypes.int1), ([np.int64(-1)], "u4"), ([np.int8(-1), 5], "u2"), (np.int64(300), "i1"),
         ([np.array([300])], "i1"), ([70000], "f2"), ([70000], ml_dtypes.float8_e4m3fn), ([-(2**63)], "m8[s]"),
-        ([np.int8(0)], ml_dtypes.float8_e8m0fnu),
+        ([np.int8(0)], ml_dtypes.float8_e8m0fnu), (300, "i1"), ((1, 300), "i1"), (range(301), "i1"), ([[-129]], "i1"),
     ],
     ids=repr,
 )  # fmt: skip

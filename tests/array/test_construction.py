@@ -48,13 +48,7 @@ EXAMPLES = {
     "F-contiguous": (dict(shape=(2, 3), dtype="i4", buffer="shared", order="F"), (1, 2), 0, 24, [[0, 2, 4], [1, 3, 5]]),
     "device memory": (dict(shape=(2, 3), dtype="u2", buffer="device"), (3, 1), 0, 12, [[0, 1, 2], [3, 4, 5]]),
     "gaps": (dict(shape=(2, 3), dtype="i8", buffer="shared", strides=(6, 1)), (6, 1), 0, 72, [[0, 1, 2], [6, 7, 8]]),
-    "computed offset": (
-        dict(shape=(2, 2), dtype="u1", buffer="host", strides=(2, -1)),
-        (2, -1),
-        1,
-        4,
-        [[1, 0], [3, 2]],
-    ),
+    "an offset": (dict(shape=(2, 2), dtype="u1", buffer="host", strides=(2, -1)), (2, -1), 1, 4, [[1, 0], [3, 2]]),
 }
 
 

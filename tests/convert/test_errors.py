@@ -59,13 +59,6 @@ def test_device_has_the_hash_of_an_equal_string(name):
     assert device == str(device) and device == ah.Device(name)
 
 
-def test_error_for_device_without_memory_argument_suggests_memory():
-    with pytest.raises(ValueError, match="device: 'oneapi:0' does not have memory 'cpu'.*'usm_device'"):
-        ah.zeros(2, device="oneapi:0")
-    with pytest.raises(ValueError, match="device: 'cuda:0' .* pass memory='cuda' or 'cuda_host'"):
-        ah.empty(2, device="cuda:0")
-
-
 CREATORS = {
     "ones": lambda **wrong: ah.ones(2, **wrong),
     "full": lambda **wrong: ah.full(2, 1, **wrong),

@@ -143,32 +143,52 @@ def test_ragged_lists_can_only_be_converted_to_torch():
     assert {verdicts[name] for name in CONSUMERS if name != "torch"} == {"cannot"}
 
 
-@pytest.mark.parametrize("value", [[1, [2]], [object()], [None], [2**70], "text"])
-def test_values_that_cannot_be_converted(value):
+UNSUPPORTED = {
+    "a list in a list": lambda: [1, [2]],
+    "object": lambda: [object()],
+    "None": lambda: [None],
+    "beyond 64 bits": lambda: [2**70],
+    "text": lambda: "text",
+    "text and a number": lambda: [1, "a"],
+    "gradient": lambda: [pytest.importorskip("torch").tensor(1.0, requires_grad=True)],
+    "Timestamp": lambda: [pytest.importorskip("pandas").Timestamp("2020")],
+    "NA": lambda: [1, pytest.importorskip("pandas").NA],
+    "Categorical": lambda: [pytest.importorskip("pandas").Categorical([3, 1])],
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_values_that_cannot_be_converted(name):
+    value = UNSUPPORTED[name]()
     explained = ah.explain(value)
     assert {verdict.verdict for verdict in explained.verdicts if verdict.consumer in CONSUMERS} == {"cannot"}
-    with pytest.raises(TypeError):
+    assert explained.summary in ("no array", "nested values, which are copied")
+    with pytest.raises((BufferError, TypeError)):
         ah.asarray(value)
 
 
-CALLS = [  # object, consumer, the shortest working call
-    (np.zeros(3), None, "arrayhub.asarray(x)"),
-    (np.zeros(3), "numpy", "arrayhub.as_numpy(x)"),
-    (np.zeros(3)[::-1], "torch", "arrayhub.as_torch(x, copy=True)"),
-    (np.arange(3, dtype=">i4"), "torch", "arrayhub.as_torch(x, copy=True)"),
-    (np.arange(3, dtype=">i4"), "jax", "arrayhub.as_jax(x, copy=True)"),
-    (np.zeros(3), "jax", "arrayhub.as_jax(x, dtype='float32')"),
-    ([1, 2], None, "arrayhub.asarray(x)"),
-    ([[1], [1, 2]], None, "arrayhub.asnested(x)"),
-    ([1, None], None, "arrayhub.asnested(x)"),
-    (ah.asnested([1, None]), "numpy", "arrayhub.as_numpy(x, missing='mask')"),
-    (object(), None, ""),
-    (np.array([object()]), "torch", ""),
+CALLS = [  # object, consumer, the shortest working call, and whether the call copies
+    (np.zeros(3), None, "arrayhub.asarray(x)", None),
+    (np.zeros(3), "numpy", "arrayhub.as_numpy(x)", False),
+    (np.zeros(3)[::-1], "torch", "arrayhub.as_torch(x, copy=True)", True),
+    (np.arange(3, dtype=">i4"), "torch", "arrayhub.as_torch(x, copy=True)", True),
+    (np.arange(3, dtype=">i4"), "jax", "arrayhub.as_jax(x, copy=True)", True),
+    (np.zeros(3), "jax", "arrayhub.as_jax(x, dtype='float32')", None),
+    ([1, 2], None, "arrayhub.asarray(x)", None),
+    ([1.5, 2.5], "numpy", "arrayhub.as_numpy(x)", True),
+    (3.5, "torch", "arrayhub.as_torch(x)", True),
+    (["a", "b"], "arrow", "arrayhub.as_arrow(x)", True),
+    (np.ones(3, bool), "arrow", "arrayhub.as_arrow(x)", True),
+    ([[1], [1, 2]], None, "arrayhub.asnested(x)", None),
+    ([1, None], None, "arrayhub.asnested(x)", None),
+    (ah.asnested([1, None]), "numpy", "arrayhub.as_numpy(x, missing='mask')", None),
+    (object(), None, "", None),
+    (np.array([object()]), "torch", "", None),
 ]
 
 
-@pytest.mark.parametrize(("x", "to", "call"), CALLS, ids=lambda value: str(value) if isinstance(value, str) else None)
-def test_explanation_begins_with_the_shortest_working_call(x, to, call):
+@pytest.mark.parametrize(("x", "to", "call", "copies"), CALLS, ids=lambda value: value if type(value) is str else None)
+def test_explanation_begins_with_the_shortest_working_call(x, to, call, copies):
     pytest.importorskip("torch")
     pytest.importorskip("jax")
     explained = ah.explain(x, to=to)
@@ -176,6 +196,8 @@ def test_explanation_begins_with_the_shortest_working_call(x, to, call):
     assert str(explained).startswith(f"call: {call}\n") == bool(call)
     if call:
         eval(call, {"arrayhub": ah, "x": x})
+    if copies is not None:
+        assert explained.verdicts[0].verdict == ("copy=True" if copies else "zero-copy")
 
 
 # ----------------------------------------------------------------------------- what explain reads and does not change
@@ -273,12 +295,6 @@ def test_objects_with_only_array_method_suggest_numpy_asarray():
     assert "numpy.asarray(x) calls its __array__, which may copy" in why
     assert ah.explain(np.asarray(Table())).taken == "array_interface"
     assert "__array__," not in ah.explain(object()).why
-
-
-def test_explain_describes_the_wrapped_array():
-    xarray = pytest.importorskip("xarray")
-    explained = ah.explain(xarray.DataArray(np.zeros(3)))
-    assert explained.why == "it is a wrapper; asarray imports its .data through array_interface"
 
 
 def test_constructed_array_does_not_have_a_protocol():
@@ -559,26 +575,6 @@ def test_explain_reads_a_property_once():
     assert len(read) == 1
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        lambda: [pytest.importorskip("torch").tensor(1.0, requires_grad=True)],
-        lambda: [pytest.importorskip("pandas").Timestamp("2020")],
-        lambda: [1, pytest.importorskip("pandas").NA],
-        lambda: [pytest.importorskip("pandas").Categorical([3, 1])],
-        lambda: [1, "a"],
-    ],
-    ids=["gradient", "Timestamp", "NA", "Categorical", "text"],
-)
-def test_lists_of_unsupported_objects_cannot_be_converted(values):
-    values = values()
-    with pytest.raises((BufferError, TypeError)):
-        ah.asarray(values)
-    said = ah.explain(values)
-    assert said.summary in ("no array", "nested values, which are copied")
-    assert {verdict.verdict for verdict in said.verdicts if verdict.consumer in CONSUMERS} == {"cannot"}
-
-
 def test_summary_contains_the_type_and_the_chunks():
     pyarrow, pandas = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
     assert ah.explain(pyarrow.chunked_array([[1, 2], [3]])).summary == "3 * int64, immutable, on cpu, in 2 chunks"
@@ -587,44 +583,23 @@ def test_summary_contains_the_type_and_the_chunks():
     assert ah.explain([np.int64(3), 2**63]).summary == "a value, which NumPy converts to uint64"
 
 
-@pytest.mark.parametrize(
-    ("obj", "library", "call"),
-    [
-        ([1.5, 2.5], "numpy", "arrayhub.as_numpy(x)"),
-        (3.5, "torch", "arrayhub.as_torch(x)"),
-        (["a", "b"], "arrow", "arrayhub.as_arrow(x)"),
-        (np.ones(3, bool), "arrow", "arrayhub.as_arrow(x)"),
-        (np.ones(3)[::-1], "torch", "arrayhub.as_torch(x, copy=True)"),
-    ],
-)
-def test_suggested_call_passes_copy_only_if_required(obj, library, call):
-    explanation = ah.explain(obj, to=library)
-    assert explanation.call == call and explanation.verdicts[0].verdict == "copy=True"
-    assert eval(call, {"arrayhub": ah, "x": obj}) is not None
-
-
 FOR_XARRAY = {
-    "0 dimensions": np.zeros(()),
-    "strings": np.array(["a"]),
-    "records": np.array([(1, [2.0, 3.0])], [("a", "i4"), ("b", "f4", 2)]),
-    "a matrix": np.eye(2),
+    "0 dimensions": lambda: np.zeros(()),
+    "strings": lambda: np.array(["a"]),
+    "records": lambda: np.array([(1, [2.0, 3.0])], [("a", "i4"), ("b", "f4", 2)]),
+    "a matrix": lambda: np.eye(2),
+    "NaN of pandas": lambda: pytest.importorskip("pandas").Series([1.0, np.nan]),
 }
 
 
-@pytest.mark.parametrize("obj", FOR_XARRAY.values(), ids=FOR_XARRAY)
-def test_verdict_for_xarray_agrees_with_convert(obj):
+@pytest.mark.parametrize("name", FOR_XARRAY)
+def test_verdict_for_xarray_agrees_with_convert(name):
     xarray = pytest.importorskip("xarray")
-    explained = ah.explain(obj, to="xarray")
-    assert explained.verdicts[0].verdict == "zero-copy"
-    made = eval(explained.call, {"arrayhub": ah, "x": obj})
-    assert isinstance(made, xarray.DataArray) and np.array_equal(made.data, obj)
-
-
-def test_verdict_for_xarray_of_nan_in_pandas_agrees_with_convert():
-    pytest.importorskip("xarray")
-    series = pytest.importorskip("pandas").Series([1.0, np.nan])
-    assert ah.explain(series, to="xarray").call == "arrayhub.convert(x, 'xarray')"
-    assert np.array_equal(ah.convert(series, "xarray"), series, equal_nan=True)
+    x = FOR_XARRAY[name]()
+    explained = ah.explain(x, to="xarray")
+    assert (explained.call, explained.verdicts[0].verdict) == ("arrayhub.convert(x, 'xarray')", "zero-copy")
+    made = ah.convert(x, "xarray")
+    assert isinstance(made, xarray.DataArray) and repr(made.data.tolist()) == repr(x.tolist())
 
 
 def test_rows_of_length_zero_are_not_suggested_to_polars():

@@ -5,11 +5,8 @@ import weakref
 import arrayhub as ah  # imported before dpctl, so that dpctl finds the CPU runtime
 
 # isort: split
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 from numpy_release import HAS_DLPACK_1
 from producers import lives
 
@@ -137,7 +134,7 @@ class Tracked(dpm.MemoryUSMShared):
     """A Memory object that can be weakly referenced."""
 
 
-@pytest.mark.parametrize("hold", ["view", "numpy", "torch", "jax", "usm_ndarray", "dpnp", "capsule", "memoryview"])
+@pytest.mark.parametrize("hold", ["view", "usm_ndarray", "capsule"])  # the matrix has consumers
 def test_the_producer_is_freed_exactly_once_and_last(hold):
     memory = Tracked(128, alignment=64)
     gone = weakref.ref(memory)
@@ -145,10 +142,10 @@ def test_the_producer_is_freed_exactly_once_and_last(hold):
     assert u.usm_data is memory
     a = ah.asarray(u)
     kept = {
-        "view": lambda a: a[1:], "numpy": lambda a: np.asarray(a), "torch": lambda a: ah.as_torch(a),
-        "jax": lambda a: ah.as_jax(a), "usm_ndarray": lambda a: a.__usm_ndarray__, "dpnp": lambda a: ah.as_dpnp(a),
-        "capsule": lambda a: a.__dlpack__(max_version=(1, 0)), "memoryview": lambda a: memoryview(a),
-    }[hold](a)  # fmt: skip
+        "view": lambda a: a[1:],
+        "usm_ndarray": lambda a: a.__usm_ndarray__,
+        "capsule": lambda a: a.__dlpack__(max_version=(1, 0)),
+    }[hold](a)
     del a, u, memory
     assert lives(gone)
     del kept
@@ -158,55 +155,15 @@ def test_the_producer_is_freed_exactly_once_and_last(hold):
 # ------------------------------------------------------------------------------------------------ USM to host libraries
 
 
-@pytest.mark.parametrize("kind", ["shared", "host"])
-@pytest.mark.parametrize("make", [lambda u: u, dpnp_array._create_from_usm_ndarray], ids=["usm_ndarray", "dpnp"])
-def test_host_readable_usm_reaches_host_libraries_without_a_copy(kind, make):
-    u = whole(kind, "f4")
-    x = make(u)
-    out = ah.as_numpy(x)
-    tensor, viewed, again = ah.as_torch(x), np.asarray(memoryview(ah.asarray(x))), np.asarray(ah.asarray(x))
-    assert out.ctypes.data == tensor.data_ptr() == viewed.ctypes.data == again.ctypes.data == u._pointer
-    out[0, 0] = 7
-    tensor[0, 1] = 8
-    viewed[0, 2] = 9
-    assert dpt.asnumpy(u)[0, :4].tolist() == [7, 8, 9, 3]
-    assert str(ah.to_host(x, copy=False).device) == "cpu"
-    assert torch.equal(torch.from_numpy(out), tensor)
-
-
-@pytest.mark.parametrize("kind", ["shared", "host"])
-def test_host_readable_usm_reaches_jax_without_a_copy(kind):
-    u = dpt.usm_ndarray((4, 6), dtype="f4", buffer=CLASSES[kind](24 * 4, alignment=64))
-    u[...] = whole(kind, "f4")
-    out = ah.as_jax(u)
-    assert isinstance(out, jax.Array) and out.unsafe_buffer_pointer() == u._pointer
-    assert np.array_equal(np.asarray(out), np.arange(24).reshape(4, 6)) and float(jnp.sum(out)) == 276
-
-
-@pytest.mark.parametrize("kind", ["shared", "host"])
-def test_read_only_usm_stays_read_only_in_host_libraries(kind):
-    u = read_only(whole(kind, "f4"))
-    assert not ah.as_numpy(u).flags.writeable
-    assert memoryview(ah.asarray(u)).readonly
-    with pytest.raises(BufferError, match="read-only"):
-        ah.as_torch(u)
-    assert ah.as_torch(u, allow_readonly=True).data_ptr() == u._pointer
-
-
 def test_host_libraries_reject_device_usm():
     u = whole("device", "f4")
     a = ah.asarray(u)
-    for call in (ah.as_numpy, ah.as_torch, ah.as_jax, ah.as_numba, memoryview):
-        with pytest.raises((BufferError, TypeError)) as raised:
-            call(a)
-        call = getattr(raised.value, "call", "")
-        assert "to_host(x)" in str(raised.value) or eval(call, {"arrayhub": ah, "x": a}).shape == a.shape
     with pytest.raises(TypeError, match=r"numpy: the memory is on oneapi:\d+.*call arrayhub.to_host\(x\)"):
         np.asarray(a)
     for absent in ("__array_interface__", "__array_struct__", "__cuda_array_interface__"):
         assert not hasattr(a, absent)
-    assert np.array_equal(ah.as_numpy(u, copy=True), dpt.asnumpy(u))
-    assert np.array_equal(ah.as_torch(u, copy=True).numpy(), dpt.asnumpy(u))
+    for made in (ah.as_numpy(u, copy=True), ah.as_torch(u, copy=True).numpy()):
+        assert np.array_equal(made, dpt.asnumpy(u))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -105,7 +105,6 @@ HELPS = {
     "astropy, masked": (lambda: module("astropy.utils.masked").Masked(np.arange(2.0), mask=[0, 0]), FILL, "x.unmasked"),
     "astropy, nothing hidden": (lambda: module("astropy.table").MaskedColumn([1, 2]), COPY),
     "astropy, one hidden": (lambda: module("astropy.table").MaskedColumn([1, 2], mask=[0, 1]), FILL, DATA),
-    "astropy, table": (lambda: module("astropy.table").Table({"a": [1, 2]}), "x.as_array()"),
     "quantity in xarray": (lambda: module("xarray").DataArray(quantity()), "arrayhub.asarray(x.data.magnitude)"),
     "quantity in a list": (lambda: [quantity()], "x[0].magnitude"),
     "quantity in a row": (lambda: [[1.0], [quantity()]], "x[1][0].magnitude"),

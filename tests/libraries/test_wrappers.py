@@ -57,6 +57,10 @@ def pint(value):
     return pytest.importorskip("pint").UnitRegistry().Quantity(value, "m")
 
 
+def picked_by_warp(warp):
+    return warp.zeros(6, device="cpu")[warp.array([1, 3], dtype=warp.int32, device="cpu")]
+
+
 # Objects of libraries, and the call that the error names.
 REFUSED = {
     "xarray, mask": (lambda: pytest.importorskip("xarray").NamedArray(("a",), MASKED), "x.data.filled(value)"),
@@ -81,6 +85,7 @@ REFUSED = {
         for mask in (None, MASK)
     },
     "blosc2": (lambda: pytest.importorskip("blosc2").asarray(np.arange(10)), "x[:]"),
+    "warp, picked elements": (lambda: picked_by_warp(pytest.importorskip("warp")), "x.contiguous()"),
     **{
         f"scipy, {kind}_{family}": (
             lambda name=f"{kind}_{family}": getattr(pytest.importorskip("scipy.sparse"), name)(np.eye(3)),
@@ -364,15 +369,6 @@ def test_openvino_constants_with_a_wrong_format_are_corrected():
     assert memoryview(half).format == "H"
     assert ah.as_numpy(half).tolist() == [1, 2, 3]
     assert_refused(ov.op.Constant(ov.Type.u4, ov.Shape([4]), [1, 0, 1, 0]), "x.data")
-
-
-def test_indexed_warp_arrays_are_rejected():
-    warp = pytest.importorskip("warp")
-    x = warp.array(np.arange(6.0, dtype="f4"), device="cpu")
-    assert ah.as_numpy(x).tolist() == [0, 1, 2, 3, 4, 5]
-    picked = x[warp.array([1, 3], dtype=warp.int32, device="cpu")]
-    assert_refused(picked, "x.contiguous()")
-    assert ah.as_numpy(picked.contiguous()).tolist() == [1, 3]
 
 
 # ------------------------------------------------------------------------------------------ types of unknown libraries

@@ -3,7 +3,9 @@
 multiprocessing's child processes can import this module with every start method.
 """
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -51,6 +53,21 @@ def python(program, *arguments, options=(), silent=False, beside=None, **others)
     check(done)
     assert not silent or done.stderr == ""
     return done.stdout
+
+
+def group_of_processes(*command, seconds, cwd=None, **variables):
+    """Run a command that must succeed, and return its output. At the end, kill it and all processes that it started."""
+    with subprocess.Popen(
+        command, cwd=cwd, env={**os.environ, **variables}, start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            printed = process.communicate(timeout=seconds)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    check(subprocess.CompletedProcess(command, process.returncode, *printed))
+    return printed[0]
 
 
 def resident():

@@ -23,6 +23,7 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 tokenize = pytest.importorskip("dask.base").tokenize
 sizeof = pytest.importorskip("dask.sizeof").sizeof
+deserialize = pytest.importorskip("distributed.protocol").deserialize
 
 WAIT = 60  # timeout in seconds for results of tasks
 SMALL_CLUSTER = {
@@ -379,30 +380,27 @@ def test_errors_are_raised_and_do_not_become_objects():
     frames = pickle.dumps(tasks.FromLater())
     with pytest.raises(pickle.UnpicklingError, match="the pickle has version 99"):
         loads(frames)
+
+
+@pytest.fixture
+def frames():
+    """Return the header and the frames of an array of 1000 elements."""
     arrayhub.transport.register_dask()
-    header, buffers = distributed.protocol.serialize(tasks.make(3))
-    header["sub-header"]["form"] = 99
-    with pytest.raises(pickle.UnpicklingError, match="dask's header has version 99"):
-        distributed.protocol.deserialize(header, buffers)
+    header, frames = distributed.protocol.serialize(tasks.make(1000))
+    assert header["serializer"] == "dask" and header["sub-header"]["form"] == 1
+    return header, frames
 
 
-@pytest.mark.parametrize("form", [None, 0, 2, "1", True])
-def test_frames_of_an_unknown_form_are_rejected(form):
-    from distributed.protocol import deserialize, serialize
-
-    arrayhub.transport.register_dask()
-    header, frames = serialize(tasks.make(10))
-    assert header["sub-header"]["form"] == 1
+@pytest.mark.parametrize("form", [None, 0, 2, 99, "1", True])
+def test_frames_of_an_unknown_form_are_rejected(frames, form):
+    header, frames = frames
     header["sub-header"]["form"] = form
     with pytest.raises(pickle.UnpicklingError, match=f"header has version {form!r}; this release reads version 1"):
         deserialize(header, frames)
 
 
-def test_frames_that_do_not_match_their_header_are_rejected():
-    from distributed.protocol import deserialize, serialize
-
-    arrayhub.transport.register_dask()
-    header, frames = serialize(tasks.make(10))
+def test_frames_that_do_not_match_their_header_are_rejected(frames):
+    header, frames = frames
     for wrong in (frames[:1], frames[:2], [*frames, b""], []):
         with pytest.raises(pickle.UnpicklingError, match="message of dask|buffers"):
             deserialize(header, wrong)
@@ -414,14 +412,10 @@ def test_frames_that_do_not_match_their_header_are_rejected():
         deserialize(header, [frames[0], "space", "elements"])
 
 
-def test_second_deserialization_returns_the_same_elements():
+def test_second_deserialization_returns_the_same_elements(frames):
     """The first deserialization moves the elements to an aligned address in the buffer, the second does not."""
-    from distributed.protocol import deserialize, serialize
-
-    arrayhub.transport.register_dask()
+    header, frames = frames
     source = tasks.make(1000)
-    header, frames = serialize(source)
-    assert header["serializer"] == "dask"
     for behind in range(70):
         buffer = bytearray(behind) + b"".join(bytes(memoryview(frame)) for frame in frames)
         ends = np.cumsum([behind] + [memoryview(frame).nbytes for frame in frames])

@@ -1,12 +1,10 @@
 """ray, joblib, multiprocessing, process pools and torch send arrays between processes of one machine."""
 
 import concurrent.futures
-import contextlib
 import mmap
 import multiprocessing
 import os
 import pickle
-import subprocess
 import sys
 import textwrap
 from multiprocessing import shared_memory
@@ -16,7 +14,7 @@ from pathlib import Path
 import engine_tasks as tasks
 import numpy as np
 import pytest
-from children import ROOT, SUPPORT, python
+from children import ROOT, SUPPORT, group_of_processes, python
 from pages import python_blocks
 
 import arrayhub
@@ -554,24 +552,9 @@ def how_to_actors():
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("program", [textwrap.dedent(RAY), how_to_actors()], ids=["ray", "how-to"])
 def test_ray_sends_arrays(program, tmp_path):
-    """Runs in a subprocess, whose process group is killed at the end, including all processes of ray."""
     pytest.importorskip("ray", reason="ray does not support this version of Python yet")
-    folders = [str(Path(arrayhub.__file__).parents[1]), str(SUPPORT)]
+    paths = os.pathsep.join([str(Path(arrayhub.__file__).parents[1]), str(SUPPORT)])
     # A short path, because the paths of ray's sockets must fit into 107 bytes.
-    settings = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(folders),
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_TMPDIR": "/tmp",
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", program], env=settings, cwd=tmp_path, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-        try:
-            out, said = process.communicate(timeout=150)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, 9)
-    assert process.returncode == 0, said[-4000:]
-    assert out.splitlines()[-1:] == ["all right"], said[-4000:]
+    settings = {"PYTHONPATH": paths, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": "/tmp"}
+    out = group_of_processes(sys.executable, "-c", program, seconds=150, cwd=tmp_path, **settings)
+    assert out.splitlines()[-1:] == ["all right"]
