@@ -257,13 +257,14 @@ INSTEAD = {  # suggested replacements for attributes of ndarray
 
 @pytest.mark.parametrize("name", sorted({name for name in dir(np.ndarray) if not name.startswith("_")} | set(INSTEAD)))
 def test_each_ndarray_attribute_exists_or_its_error_suggests_a_call(name):
-    x = ah.asarray(BASE)
-    if name not in dir(x):
-        instead = re.escape(INSTEAD.get(name, f"arrayhub.as_numpy(x).{name}"))
-        with pytest.raises(AttributeError, match=f"^{name}: .*use {instead}"):
-            getattr(x, name)
-    else:
+    x = ah.asarray(BASE.copy())
+    if name in dir(x):
         assert getattr(x, name) is not None
+        return
+    call = INSTEAD.get(name, f"arrayhub.as_numpy(x).{name}")
+    with pytest.raises(AttributeError, match=f"^{name}: .*use {re.escape(call)}"):
+        getattr(x, name)
+    exec(call, {"arrayhub": ah, "numpy": np, "x": x, "value": 1, "index": (0, 0, 0), "shape": (2, 2)})
 
 
 LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "numpy", "pandas", "polars", "scipy", "torch")
@@ -311,14 +312,6 @@ def test_missing_attributes_and_methods_use_the_interpreters_caches():
     default = ctypes.cast(ctypes.pythonapi.PyObject_GenericGetAttr, ctypes.c_void_p).value
     (slot,) = (k for k in range(32) if slots[object][k] == default)
     assert slots[ah.USMArray][slot] == default
-
-
-def test_suggested_calls_work():
-    x = ah.asarray(BASE.copy())
-    assert np.ptp(x) == np.ptp(BASE) and x.tobytes() == BASE.tobytes()
-    np.testing.assert_array_equal(x.view(x.dtype.newbyteorder()), BASE.view(BASE.dtype.newbyteorder()))
-    np.testing.assert_array_equal(np.resize(x, (2, 2)), np.resize(BASE, (2, 2)))
-    assert x.T.copy().flags["C_CONTIGUOUS"]
 
 
 WITHOUT_A_SIZE = [

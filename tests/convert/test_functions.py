@@ -474,27 +474,6 @@ def test_inspection_of_a_type_may_import_objects_of_other_types():
 # ---------------------------------------------------------------------------------------------------------- environment
 
 
-@pytest.mark.slow
-def test_import_does_not_load_other_libraries():
-    out = python(
-        """
-        import sys
-        before = set(sys.modules)
-        import arrayhub
-        import numpy as np, array
-        arrayhub.asarray(np.arange(3)); arrayhub.asarray(array.array("d", [1])); arrayhub.asarray([1, 2])
-        class Speaks:
-            def __dlpack__(self, **kw): return np.arange(3).__dlpack__(**kw)
-            def __dlpack_device__(self): return (1, 0)
-        arrayhub.asarray(Speaks())
-        for name in ("torch", "jax", "cupy", "dpctl", "dpnp", "numba", "ml_dtypes", "pyarrow", "xarray", "tvm_ffi"):
-            if name in sys.modules and name not in before:
-                print(name)
-        """
-    )
-    assert out.split() == []
-
-
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="references to None are not counted since 3.12")
 def test_references_to_none_are_released():
     """Importers return None for a protocol that the object does not support. This reference is released."""
@@ -683,18 +662,6 @@ def test_dir_shows_public_names_only():
 def test_dir_lists_public_names(name):
     module = operator.attrgetter(name)(ah)
     assert dir(module) == sorted(module.__all__)
-
-
-@pytest.mark.slow
-def test_testing_is_imported_on_first_use():
-    python(
-        """
-        import sys
-        import arrayhub
-        assert "arrayhub.testing" not in sys.modules
-        assert arrayhub.testing.check_producer is sys.modules["arrayhub.testing"].check_producer
-        """
-    )
 
 
 def test_lists_of_integers_that_only_uint64_represents_are_not_rounded():

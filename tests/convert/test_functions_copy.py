@@ -215,23 +215,6 @@ def test_error_for_types_missing_in_jax_does_not_suggest_a_copy(copy):
 # -------------------------------------------------------------------------------------------------------------- numba
 
 
-@pytest.mark.parametrize("dtype", ["f2", ">f4", "g", "G", "V3", [("a", "f2")], [("a", ">i4")], "bfloat16"], ids=str)
-def test_as_numba_rejects_types_that_numba_does_not_support(dtype):
-    pytest.importorskip("numba")
-    if dtype == "bfloat16":
-        dtype = pytest.importorskip("ml_dtypes").bfloat16
-    x = np.zeros(3, dtype)
-    swapped = dtype in (">f4", [("a", ">i4")])
-    for copy in (False,) if swapped else (False, True):
-        with pytest.raises(BufferError, match="compiled functions do not support the elements") as raised:
-            ah.as_numba(x, copy=copy)
-    assert ah.explain(x, to="numba").verdicts[0].verdict == ("copy=True" if swapped else "cannot")
-    call = raised.value.call
-    assert (call == "arrayhub.as_numba(x, copy=True)") == swapped
-    if swapped or dtype in ("f2", "g", "G"):
-        assert eval(call, {"arrayhub": ah, "x": x}).shape == (3,)
-
-
 TYPES = ["V4", "V0", "f2,f8", "g,f8", "f2", "g", "G", ">f8", ">f8,f8", "M8[ps],f8", "bfloat16", "complex32"]
 
 
@@ -270,16 +253,3 @@ def test_error_texts_contain_one_call(to):
     assert len(errors) > 3 and all(isinstance(error, ah.Refusal) for error in errors)
     advice = r"[;.] (?:call|Call|Use|use|pass|Pass) "
     assert [str(error) for error in errors if len(re.findall(advice, str(error))) > 1] == []
-
-
-@pytest.mark.parametrize("dtype", ["?", "u8", "f4", "c16", "M8[ns]", "U3", "S2", [("a", "i4"), ("b", "f8")]], ids=str)
-def test_types_accepted_by_as_numba_can_be_compiled(dtype):
-    numba = pytest.importorskip("numba")
-    x = np.zeros(3, dtype)
-    assert ah.explain(x, to="numba").verdicts[0].verdict == "zero-copy"
-
-    @numba.njit
-    def move(a):
-        a[0] = a[1]
-
-    move(ah.as_numba(x))

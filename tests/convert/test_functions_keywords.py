@@ -398,6 +398,8 @@ def test_lists_of_variable_length_always_become_a_jagged_tensor(producer, keywor
         for call in calls:
             t = call(LISTS[producer](rows), **keywords)
             assert t.is_nested and [row.tolist() for row in t.unbind()] == [[v or 0 for v in row] for row in rows]
+    bits = call(pyarrow.array([[True], [False, True]]), **keywords)
+    assert [row.tolist() for row in bits.unbind()] == [[True], [False, True]]
 
 
 def test_lists_of_a_fixed_length_always_become_a_dense_tensor():

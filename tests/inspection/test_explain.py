@@ -555,20 +555,6 @@ def test_explain_does_not_access_memory():
     assert said.endswith("alive\n")
 
 
-@pytest.mark.slow
-def test_explain_does_not_import_libraries():
-    said = python(
-        """
-        import sys
-        import arrayhub as ah
-        ah.explain(bytearray(64), to="numpy")
-        ah.datashape.of(b"")
-        print([name for name in ("torch", "jax", "cupy", "dpnp", "numba") if name in sys.modules])
-        """
-    )
-    assert said == "[]\n"
-
-
 def test_explain_reads_a_property_once():
     read, said = [], np.arange(3).__array_interface__
     ah.explain(producer(__array_interface__=property(lambda self: read.append(1) or said)))

@@ -1,6 +1,7 @@
 """arrayhub imports its modules lazily: a module for a library is imported by the first call that needs it."""
 
 import sys
+import textwrap
 import types
 
 import numpy as np
@@ -15,6 +16,7 @@ OTHERS = (
     "inspection",
     "nested",
     "storage",
+    "testing",
     "transfer.cuda",
     "transfer.cuda_copies",
     "transfer.host",
@@ -45,6 +47,7 @@ def loaded():
         ("arrayhub.asarray(numpy.arange(6.0)).copy()", ["transfer.host"]),
         ("arrayhub.asarray(__import__('pyarrow').array([1, 2]))", []),
         ("arrayhub.as_jax(numpy.arange(6), copy=True)", ["jax", "transfer.host"]),
+        ("arrayhub.testing.check_producer", ["inspection", "testing"]),
     ],
 )
 def test_call_imports_only_the_modules_that_it_needs(call, modules):
@@ -53,6 +56,36 @@ def test_call_imports_only_the_modules_that_it_needs(call, modules):
         call = f"__import__('jax').config.update('jax_enable_x64', True) or {call}"
     printed = python(f"{COUNT}\nimport numpy, arrayhub\n{call}\nprint(loaded())")
     assert printed.strip() == repr(modules)
+
+
+# Programs that import no array library.
+PROGRAMS = {
+    "asarray": """
+        import array, numpy
+        class Producer:
+            def __dlpack__(self, **options): return numpy.arange(3).__dlpack__(**options)
+            def __dlpack_device__(self): return (1, 0)
+        for x in (numpy.arange(3), array.array("d", [1]), [1, 2], Producer()):
+            arrayhub.asarray(x)
+    """,
+    "explain": "arrayhub.explain(bytearray(64), to='numpy'), arrayhub.datashape.of(b'')",
+    "Device": "arrayhub.Device('cuda:0')",
+}
+FOREIGN = ("torch", "jax", "cupy", "dpctl", "dpnp", "numba", "ml_dtypes", "pyarrow", "xarray", "tvm_ffi", "dask",
+           "distributed", "ray", "joblib", "mpi4py", "cloudpickle", "multiprocessing")  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_library_is_imported_for_objects_of_others(program):
+    said = python(f"""
+import sys
+before = set(sys.modules)
+import arrayhub
+{textwrap.dedent(PROGRAMS[program])}
+print([name for name in {FOREIGN} if name in sys.modules and name not in before])
+""")
+    assert said == "[]\n"
 
 
 LIBRARIES = ("awkward", "ml_dtypes", "pandas", "pandas.api.extensions", "polars", "pyarrow", "torch", "xarray")

@@ -132,12 +132,8 @@ def test_sizeof_counts_the_elements():
     assert sizeof(tasks.make_on_device(1000)) - empty == 8000
 
 
-def test_dask_and_arrayhub_do_not_import_each_other():
-    """dask does not import arrayhub, and arrayhub does not import dask or another library for parallel tasks."""
-    program = "import sys, {}; print([m for m in {} if m in sys.modules])"
-    assert python(program.format("dask.array, dask.sizeof", ["arrayhub"])) == "[]\n"
-    engines = ["dask", "distributed", "ray", "joblib", "mpi4py", "cloudpickle", "multiprocessing"]
-    assert python(program.format("arrayhub", engines)) == "[]\n"
+def test_dask_does_not_import_arrayhub():
+    assert python("import sys, dask.array, dask.sizeof; print('arrayhub' in sys.modules)") == "False\n"
 
 
 # --------------------------------------------------------------------------------------------------------- two workers
@@ -244,12 +240,6 @@ def test_nested_arrays_are_sent(client, workers):
     there = client.submit(tasks.make_nested, workers=workers[0], pure=False)
     assert there.result(timeout=WAIT).to_list() == [[1.0], [2.0, 3.0]]
     assert client.submit(len, there, workers=workers[1], pure=False).result(timeout=WAIT) == 2
-
-
-def test_arrays_of_python_objects_are_rejected(client):
-    """`asarray` rejects Python objects, so the task fails with an error that names another call."""
-    with pytest.raises(TypeError, match=r"dtype\('O'\).*x\.astype\(str\)"):
-        client.submit(asarray, np.array([1, "a", None], object), pure=False).result(timeout=WAIT)
 
 
 # ---------------------------------------------------------------------------------- frames, as for NumPy's arrays
