@@ -64,4 +64,4 @@ REJECTED = {
 def test_types_without_a_fixed_size_or_of_unknown_codes_are_rejected(library):
     for dtype in REJECTED[library](pytest.importorskip(library)):
         with pytest.raises(TypeError, match="is not a data type" if library == "arrayhub" else None):
-            ah.asarray(np.zeros(2), dtype=dtype)
+            ah.zeros(2, dtype=dtype)
