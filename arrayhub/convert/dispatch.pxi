@@ -43,6 +43,7 @@ from arrayhub.libraries.known cimport (
     WRAPPER,
     Importer,
     Library,
+    check_arrow_export,
     importer_of_type,
     importers,
     library_of_type,
@@ -102,6 +103,7 @@ cdef extern from *:
 cdef dict _ROWS = {row.name: k for k, row in enumerate(PROTOCOLS)}
 cdef dict _VIA = {name: _ROWS[name] for name in BY_VIA}
 cdef int _DLPACK = _ROWS["dlpack"]
+cdef int _ARROW = _ROWS["arrow"]
 
 # The importer of each protocol, in the order of the rows of adapters/table.
 cdef Importer _parse[PROTOCOL_BITS]
@@ -445,12 +447,12 @@ cdef bint check_value(object item, int level, dict seen) except -1:
 
 
 cdef int check_element(object item) except -1:
-    """Raise the error of an element that cannot be imported. Elements are copied, which resolves lazy bits of torch."""
+    """Raise the error of an element that cannot be imported. Elements are copied, so that the memory need not be shared."""
     cdef Descriptor a
     try:
         a = import_array(item, None)
     except BufferError:
-        resolved = without_lazy_bits(item)
+        resolved = copy_unshared(item)
         if resolved is None:
             raise
         a = import_array(resolved, None)
@@ -570,6 +572,8 @@ cdef Descriptor import_via(object obj, object stream, object via):
                 raise wrappers.wrapper_error(obj, "is not imported through protocols")
         if is_ndarray(obj):
             numpy_library.check_subclass(obj)
+        if <int> row == _ARROW and is_image(obj):
+            check_arrow_export(obj)
         a = parse_dlpack(obj, stream) if <int> row == _DLPACK else _parse[<int> row](obj, stream)
     if a is None:
         raise TypeError(

@@ -259,16 +259,22 @@ cdef Descriptor import_via_allowed(object obj, object stream, object via, object
         return import_via(obj, stream, via)
     except BufferError as error:
         refusal = error
-    resolved = None if copy is False else transfer.copy(obj) if isinstance(obj, Descriptor) else without_lazy_bits(obj)
-    if resolved is None:
+    resolved = None if copy is False else transfer.copy(obj) if isinstance(obj, Descriptor) else copy_unshared(obj)
+    if resolved is None or is_image(obj):
         raise refusal
     a = import_via(resolved, stream, via)
     a.flags_ |= COPIED
     return a
 
 
-cdef object without_lazy_bits(object obj):
-    """Return a copy of a tensor without lazy conjugate and negative bits. Return None for other objects."""
+cdef inline bint is_image(object obj) except -1:
+    return importer_of(record_of(obj)) == _PIL.first_importer
+
+
+cdef object copy_unshared(object obj):
+    """Return a copy of an image, or of a tensor with lazy conjugate or negative bits. Return None for other objects."""
+    if is_image(obj):
+        return interface_dict.parse_array_interface(obj, None)
     if not is_own(obj, _TORCH):
         return None
     from arrayhub.libraries.torch import resolve_lazy_bits
@@ -289,16 +295,12 @@ cdef Descriptor build_dense(object obj, bint keeps_lists, object dtype):
             return None
         a.flags_ |= COPIED
         return a if get_dtype(a).kind in "?biufc" else None
-    if is_own(obj, _TORCH):
-        resolved = without_lazy_bits(obj)
-        found = None if resolved is None else (import_array(resolved, None), True)
-    else:
-        found = hooks.nested.dense_copy(obj, keeps_lists, as_dtype(dtype))
+    resolved = copy_unshared(obj)
+    found = hooks.nested.dense_copy(obj, keeps_lists, as_dtype(dtype)) if resolved is None else (import_array(resolved, None), True)
     if found is None:
         return None
     a = found[0]
-    if found[1]:
-        a.flags_ |= COPIED
+    a.flags_ |= COPIED if found[1] else 0
     return a
 
 
@@ -451,11 +453,8 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
 cdef Descriptor refuse_copy(Descriptor a, object obj, str call):
     """Return `a`. Raise BufferError if the import has copied memory of `obj`, for ``copy=False``."""
     if import_copied(a, obj) and not is_value(obj) and not PyCapsule_CheckExact(obj):
-        from arrayhub.libraries import wrappers
-
-        remark = wrappers.advise(obj)[1]
         reason = f"{name_of_type(type(obj))} can only be imported as a copy through {(<object> a).protocol}"
-        raise Refusal(call, f"{reason}{remark and f'; {remark}'}", "copy=None, which copies",
+        raise Refusal(call, reason, "copy=None, which copies",
                       call="arrayhub.asarray(x, copy=None)" if call == "asarray" else "")
     return a
 
@@ -661,6 +660,7 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
 
 cdef Library _NUMPY = library("numpy")
 cdef Library _TORCH = library("torch")
+cdef Library _PIL = library("PIL")
 cdef Library _JAX = library("jax")
 cdef Library _CUPY = library("cupy")
 cdef Library _DPNP = library("dpnp")

@@ -65,3 +65,4 @@ cdef Importer importers[MAX_IMPORTERS]
 cdef int importer_of_type(type cls) except -1
 cdef Library library_of_type(type cls, int importer)
 cdef Library library(str name)
+cdef int check_arrow_export(object obj) except -1

@@ -242,31 +242,40 @@ cdef Descriptor parse_plane(object obj, object stream):
     return a
 
 
+cdef int check_arrow_export(object obj) except -1:
+    """Raise Refusal for an image whose export through Arrow crashes Pillow, before Pillow 13. Load the image from its file."""
+    obj.load()
+    version = sys.modules["PIL"].__version__
+    if (obj.readonly or 0 in obj.size) and int(version.partition(".")[0]) < 13:
+        raise Refusal("PIL.Image", f"Pillow {version} does not share memory of files and buffers, or without pixels",
+                      "Pillow 13, or copy=None", "arrayhub.asarray(x, copy=None)")
+    return 0
+
+
 cdef Descriptor parse_image(object obj, object stream):
     """View the memory of a ``PIL.Image`` through Arrow, with the shape and type of the image.
 
     Pillow shares its memory since 11.2. A pixel with more than one band has four bytes. Images with two bands use the first
-    and the last byte. Return None for images that only the interface dict describes, whose bytes Pillow copies: images whose
-    rows are not contiguous, such as those in several blocks, and other modes. In the memory of mode "1", true is not always
-    1, and mode "LAB" stores signed bands with an offset.
+    and the last byte. Raise Refusal for images that Pillow only copies: images whose rows are not contiguous, such as those in
+    several blocks, and other modes. In the memory of mode "1", true is not always 1, and mode "LAB" stores signed bands with
+    an offset.
     """
-    from PIL import ImageMode, __version__
+    from PIL import ImageMode
 
     cdef Descriptor a = None
+    check_arrow_export(obj)
     try:
-        obj.load()
-        # Before Pillow 13, the export of mapped memory and of images without pixels crashes.
-        if (obj.readonly or 0 in obj.size) and int(__version__.partition(".")[0]) < 13:
-            return None
-        a = arrow.parse(obj, stream)
-    except InterfaceError:
+        a = arrow.parse(obj, stream) if obj.mode in SHARED_MODES else None
+    except (InterfaceError, MemoryError):
         raise
     except Exception:
-        return None
+        pass
+    if a is None:
+        why = (f"Pillow stores mode {obj.mode!r} in another form" if obj.mode not in SHARED_MODES else
+               "Pillow shares images in one block of memory, by default up to 16 MB, without padded rows")
+        raise Refusal("PIL.Image", f"the image can only be copied; {why}", "copy=None", "arrayhub.asarray(x, copy=None)")
     mode = ImageMode.getmode(obj.mode)
     bands = len(mode.bands)
-    if a is None or obj.mode not in SHARED_MODES:
-        return None
     view = (<object> a).reshape((obj.height, obj.width, *a.shape[1:]))
     if bands > 1:
         view = view[..., ::3] if bands == 2 else view[..., :bands]

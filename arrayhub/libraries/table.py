@@ -166,12 +166,6 @@ SHARED_MODES = frozenset(
 )
 
 
-def _why_not_shared(image: Any) -> tuple[str, str]:
-    if image.mode not in SHARED_MODES:
-        return "", f"Pillow stores mode {image.mode!r} in another form"
-    return "", "Pillow shares images in one block of memory, by default up to 16 MB, without padded rows"
-
-
 def _call_on_qimage(image: Any) -> tuple[str, str]:
     pixels = "x.constBits()"
     if not hasattr(image.constBits(), "nbytes"):  # of PyQt6, whose pointer lacks the size
@@ -465,7 +459,6 @@ TABLE: dict[str, dict[str, Any]] = {
         spellings=("pil", "pillow"),
         instead="PIL.Image.fromarray(arrayhub.as_numpy(x))",
         importers=(("derived", "PIL.Image", "Image"),),
-        advice={"Image": _why_not_shared},
     ),
     "tensorflow": dict(
         spellings=("tf",),

@@ -355,7 +355,8 @@ def _import_source(obj: Any) -> Source:
         error = failed
     if not isinstance(node, NestedArray):
         is_copied = isinstance(error, Refusal) and error.call == _BY_COPY
-        array = attempt(import_unadvised, obj, copy=None)[0] if is_copied else None
+        is_image = is_copied and error.subject == "PIL.Image"
+        array = _like_image(obj) if is_image else attempt(import_unadvised, obj, copy=None)[0] if is_copied else None
         return Source(array, "" if array is None else _reason(error), error)
     if values:
         return Source(node, "asnested copies the values", error, len(obj), kind="values", needs_copy=needs_copy)
@@ -1038,6 +1039,13 @@ def _like_resolved(obj: Any) -> Any:
         return None
     like = _empty(obj.dtype) if obj.is_conj() or obj.is_neg() else None
     return None if like is None else asarray(np.broadcast_to(np.zeros((), like.dtype), obj.shape))
+
+
+def _like_image(image: Any) -> Any:
+    """Return an array of the type and shape that a copy of an image of Pillow has."""
+    mode = sys.modules["PIL.ImageMode"].getmode(image.mode)
+    shape = (image.height, image.width) + (len(mode.bands),) * (len(mode.bands) > 1)
+    return asarray(np.broadcast_to(np.zeros((), mode.typestr), shape))
 
 
 def _tensor_like(obj: Any) -> Any:

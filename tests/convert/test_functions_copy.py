@@ -95,7 +95,7 @@ def test_pil_images_that_pillow_does_not_share_are_imported_as_copies(size):
     assert ah.asarray(image, copy=None).is_copy
     assert ah.as_numpy(image, copy=None).shape == size[::-1]
     for call in (*AS, ah.asarray):
-        with pytest.raises(BufferError, match="can only be imported as a copy .*; accepted: copy=None"):
+        with pytest.raises(BufferError, match="the image can only be copied; .*; accepted: copy=None"):
             call(image, copy=False)
     ah.asarray(image, copy=True)[...] = True
 

@@ -5,6 +5,7 @@ import ctypes
 import datetime
 import fractions
 import io
+import sys
 
 import numpy as np
 import pytest
@@ -171,10 +172,13 @@ def test_image_outlives_its_object():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["mode 1", "LAB", "several blocks", "memory-mapped file"])
-def test_image_that_pillow_does_not_share_is_copied(case, tmp_path):
+def test_image_that_pillow_does_not_share_is_copied(case, tmp_path, monkeypatch):
     image = image_of("RGB")
     from PIL import Image
 
+    made = []
+    pixels = Image.Image.__array_interface__
+    monkeypatch.setattr(Image.Image, "__array_interface__", property(lambda image: made.append(1) or pixels.fget(image)))
     if case == "mode 1":
         image = Image.fromarray(np.array([[0, 255, 0], [255, 255, 0]], "u1")).convert("1")
     elif case == "LAB":
@@ -185,14 +189,27 @@ def test_image_that_pillow_does_not_share_is_copied(case, tmp_path):
         Image.new("L", (5, 4), 7).save(tmp_path / "x.bmp")
         image = Image.open(tmp_path / "x.bmp")
     for call in (ah.asarray, ah.as_numpy):
-        with pytest.raises(BufferError, match=r"as a copy through array_interface; Pillow s.*; accepted: copy=None"):
+        with pytest.raises(BufferError, match=r"can only be copied; Pillow s.*; accepted: copy=None") as raised:
             call(image)
+        assert not made and raised.value.call.endswith("(x, copy=None)" if call is ah.asarray else "(x, copy=True)")
     assert ah.explain(image, "torch").verdicts[0].verdict == "copy=True"
     assert ah.explain(image).call == "arrayhub.asarray(x, copy=None)"
     expected = np.asarray(image)
     for copied in (None, True):
         x = ah.asarray(image, copy=copied)
         assert x.is_copy and x.dtype == expected.dtype and np.array_equal(ah.as_numpy(x), expected)
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_image_that_crashes_pillow_before_13_is_not_exported(empty, monkeypatch):
+    image = image_of("L", (0, 4)) if empty else sys.modules["PIL.Image"].frombuffer("L", (4, 2), bytes(8))
+    monkeypatch.setattr("PIL.__version__", "12.3.0")
+    monkeypatch.setattr(type(image), "__arrow_c_array__", lambda *_: pytest.fail("exported"))
+    for keywords in ({}, {"via": "arrow"}, {"via": "arrow", "copy": None}):
+        with pytest.raises(BufferError, match=r"Pillow 12\.3\.0 does not share memory of files and buffers"):
+            ah.asarray(image, **keywords)
+    assert ah.as_numpy([image, image]).tolist() == 2 * [np.asarray(image).tolist()]
+    assert ah.asnested(image, copy=None).to_list() == ah.asarray(image, copy=None).tolist()
 
 
 # ------------------------------------------------------------------------------------------------------ ctypes pointers
