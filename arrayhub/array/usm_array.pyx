@@ -55,7 +55,7 @@ from arrayhub.runtimes cimport sycl
 
 from arrayhub import transfer
 from arrayhub._core.copying import check_copy
-from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabel
+from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabel, slowest_first
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PACKED_ELEMENTS, dimensions, reason_of, show, unreadable
 from arrayhub._core.hooks import hooks
@@ -87,6 +87,8 @@ cdef bint in_fortran_order(Descriptor a, object order, str call) except -1:
 cdef Descriptor order_elements(Descriptor a, object order, str call):
     """Return a view whose elements have in C order the requested order. Raise BufferError for packed elements."""
     refuse_packed(a, call)
+    if order == "K":
+        return transpose(a, slowest_first(a))
     return transpose(a, None) if in_fortran_order(a, order, call) else a
 
 
@@ -887,7 +889,8 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "A", "K"}, optional
-            The order of the elements. "A" and "K" are "F" for an array that is contiguous only in this order, else "C".
+            The order of the elements. "A" is "F" for an array that is contiguous only in this order, else "C". "K" takes the
+            dimensions in the order of decreasing strides.
 
         Raises
         ------
@@ -980,7 +983,8 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "A", "K"}, optional
-            The order of the elements. "A" and "K" are "F" for an array that is contiguous only in this order, else "C".
+            The order of the elements. "A" is "F" for an array that is contiguous only in this order, else "C". "K" takes the
+            dimensions in the order of decreasing strides.
 
         Examples
         --------

@@ -296,10 +296,10 @@ cdef Descriptor build_dense(object obj, bint keeps_lists, object dtype):
         a.flags_ |= COPIED
         return a if get_dtype(a).kind in "?biufc" else None
     resolved = copy_unshared(obj)
-    found = hooks.nested.dense_copy(obj, keeps_lists, as_dtype(dtype)) if resolved is None else (import_array(resolved, None), True)
+    found = (resolved, True) if resolved is not None else hooks.nested.dense_copy(obj, keeps_lists, as_dtype(dtype))
     if found is None:
         return None
-    a = found[0]
+    a = import_array(found[0], None)
     a.flags_ |= COPIED if found[1] else 0
     return a
 

@@ -185,7 +185,8 @@ def dense_copy(obj: Any, keeps_lists: bool = False, dtype: Any = None) -> tuple[
             raise
     is_masked = issubclass(type(obj), np.ma.MaskedArray)  # whose mask may hide nothing
     is_dict = issubclass(type(obj), dict) and sparse_library(obj) is None  # SciPy's dok_array is a dict
-    if not (is_masked or is_dict or is_column(obj) or is_awkward(obj) or is_arrow_scalar(type(obj)) or is_pandas(obj)):
+    is_other = any(known(obj) for known in (is_column, is_awkward, is_pandas, is_jagged))
+    if not (is_masked or is_dict or is_other or is_arrow_scalar(type(obj))):
         return None
     try:
         column = import_nested(obj, copy=None if is_dict else False)

@@ -94,8 +94,7 @@ def test_device_memory_is_viewed_as_another_type():
 def test_flatten_copies_and_ravel_views(a, order):
     x = ah.asarray(a)
     flat = x.flatten(order)
-    if order != "K":  # in NumPy, "K" is the order in memory
-        assert flat.tolist() == a.flatten(order).tolist()
+    assert flat.tolist() == a.flatten(order).tolist()
     assert flat.is_copy and flat.shape == (a.size,)
     if (a.ndim, order) in {(3, "F"), (2, "C")} and a.size:
         words = (
@@ -109,6 +108,12 @@ def test_flatten_copies_and_ravel_views(a, order):
         x.ravel("X")
     with pytest.raises(ValueError, match="reshape: order is 'K'; accepted: 'C', 'F' or 'A'"):
         x.reshape(-1, order="K")
+
+
+def test_order_k_is_the_order_of_the_memory_as_in_numpy():
+    for a in (BASE.transpose(2, 0, 1), BASE.transpose(1, 0, 2)[:, ::-1], BASE[::-1].T, BASE[:, ::2].transpose(2, 0, 1)):
+        assert ah.asarray(a).flatten("K").tolist() == a.flatten("K").tolist()
+    assert ah.asarray(BASE.transpose(2, 0, 1)).ravel("K").ptr == BASE.ctypes.data
 
 
 @pytest.mark.parametrize("shape", [(-1,), (6, 4), (4, 6), (2, 1, 12), (3, 8, 1)])

@@ -178,7 +178,9 @@ def test_image_that_pillow_does_not_share_is_copied(case, tmp_path, monkeypatch)
 
     made = []
     pixels = Image.Image.__array_interface__
-    monkeypatch.setattr(Image.Image, "__array_interface__", property(lambda image: made.append(1) or pixels.fget(image)))
+    monkeypatch.setattr(
+        Image.Image, "__array_interface__", property(lambda image: made.append(1) or pixels.fget(image))
+    )
     if case == "mode 1":
         image = Image.fromarray(np.array([[0, 255, 0], [255, 255, 0]], "u1")).convert("1")
     elif case == "LAB":
