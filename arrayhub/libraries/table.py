@@ -113,8 +113,9 @@ def _call_on_dict(obj: Any) -> str:
 
 
 def _call_on_h5py(obj: Any) -> str:
-    dtype = getattr(obj, "dtype", None)
-    text = dtype is not None and (np.dtype(dtype).hasobject or np.dtype(dtype).kind in "TU")
+    if not hasattr(type(obj), "dtype") or obj.shape is None:  # a group of netCDF4, and an empty dataset
+        return ""
+    text = np.dtype(obj.dtype).hasobject or np.dtype(obj.dtype).kind in "TU"
     return "arrayhub.asnested(x[...])" if text else "x[...]"
 
 

@@ -549,9 +549,9 @@ def _type_of_copy(array: Any) -> Any:
 
 
 def _empty(dtype: Any, ndim: int = 1) -> Any:
-    """Return an array without elements, or None if `dtype` is not an element type."""
+    """Return an array without elements, or None if `dtype` is not an element type. Records have gaps between fields."""
     found = None if dtype is None else attempt(requested_dtype, dtype)[0]
-    return None if found is None else attempt(asarray, np.empty((0,) * ndim, found))[0]
+    return None if found is None else attempt(asarray, np.zeros((2 * bool(found.names),) * ndim, found))[0]
 
 
 def _call_on_numbers(consumer: str, x: str, array: Any, missing: str = "", way: str = "copy=True") -> str:
@@ -983,7 +983,8 @@ def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
         return instead
     if call.endswith(("x.to_list()", "x.to_dicts()")):  # Python objects, which no library stores
         return call
-    like = attempt(_array_like, obj)[0]
+    is_part = instead in ("x.data", "x.magnitude")
+    like = attempt(getattr, obj, instead[2:])[0] if is_part else attempt(_array_like, obj)[0]
     if like is not None or not instead or needs_sparse:
         return _call_on(instead, like, consumer) if instead else ""
     return call_of(consumer, instead, "copy=True" if consumer in _ROWS and consumer not in ("numpy", *NESTING) else "")

@@ -421,7 +421,8 @@ def _with_mask(obj: Any) -> Any:
     Return other objects unchanged, such as floats of pandas, whose NaN pyarrow calls missing, and memory of a device.
     """
     characters = {"coords": "efdgFDG", "dims": "efdgFDG", "series": "gFDG", "index": "gFDG"}
-    if getattr(getattr(obj, "dtype", None), "char", " ") not in characters.get(str(label_kind(type(obj))), ""):
+    accepted = characters.get(str(label_kind(type(obj))), "")
+    if not accepted or getattr(obj.dtype, "char", " ") not in accepted:
         return obj
     try:
         values = as_numpy(obj)
@@ -528,7 +529,7 @@ def _is_scalar(obj: Any) -> bool:
     """Return whether an object is a number or a 0-d array. Arrays of NumPy must contain numbers or times."""
     if issubclass(type(obj), (bool, int, float, complex)):
         return True
-    if getattr(obj, "ndim", None) != 0:
+    if not hasattr(type(obj), "ndim") or obj.ndim != 0:
         return False
     if not issubclass(type(obj), (np.ndarray, np.generic, USMArray)):
         return True

@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import functools
+import io
 import subprocess
 import sys
 import textwrap
@@ -583,6 +584,29 @@ REFUSED = {
     "torch, zero tensor": (
         lambda: pytest.importorskip("torch")._efficientzerotensor((2,)),
         dict.fromkeys(("numpy", "arrow", "polars"), "arrayhub.as_{to}(x.clone())"),
+    ),
+    "quantity without dimensions": (
+        lambda: pytest.importorskip("pint").Quantity(1.0, "m"),
+        {
+            "numpy": "arrayhub.as_numpy(x.magnitude)",
+            **dict.fromkeys(("arrow", "polars"), "arrayhub.as_{to}(arrayhub.asarray(x.magnitude).reshape(-1))"),
+        },
+    ),
+    "table of astropy": (
+        lambda: pytest.importorskip("astropy.table").Table({"a": [1, 2], "b": [1.0, 2.0]}),
+        dict.fromkeys(("arrow", "polars"), "arrayhub.as_{to}(x.as_array(), copy=True)"),
+    ),
+    "data of astropy": (
+        lambda: pytest.importorskip("astropy.nddata").NDData(np.ones(2)),
+        {"torch": "arrayhub.as_torch(x.data)", "jax": "arrayhub.as_jax(x.data, dtype='float32')"},
+    ),
+    "group of netCDF4": (
+        lambda: pytest.importorskip("netCDF4").Dataset("x.nc", "w", memory=100),
+        dict.fromkeys(("numpy", "pandas"), ""),
+    ),
+    "empty dataset of h5py": (
+        lambda: pytest.importorskip("h5py").File(io.BytesIO(), "w").create_dataset("x", dtype="f4"),
+        dict.fromkeys(("numpy", "torch"), ""),
     ),
 }
 
