@@ -417,6 +417,8 @@ cdef Descriptor cast_imported(Descriptor a, object obj, object dtype):
         return numpy_library.copy_values_as(import_elements(obj), dtype)
     try:
         return transfer.astype(a, dtype)
+    except RuntimeError as error:      # of NumPy, for text that is too short for a time
+        raise ValueRefusal("dtype", first_line(error)) from error
     except (TypeError, ValueError) as error:      # of NumPy
         raise name_argument(form_of(error), "dtype")
 

@@ -26,7 +26,7 @@ from arrayhub import transfer
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device, is_host_readable
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, PlaceError, Refusal, name_of_type, show
+from arrayhub._core.errors import PASSES_ON, PlaceError, Refusal, TypeRefusal, form_of, name_of_type, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.casting import check_fit
@@ -133,9 +133,11 @@ cdef class Target:
                 model = obj if is_of_library else self.model      # an array of the library keeps its own metadata
                 array = array if given is obj and not is_own else None
                 made = self._export(given, array, cls, copy, dtype, to, missing, model)
-        except BufferError:
+        except BufferError as error:
             if not moves:
                 _check_place(self, given, call, advice)
+            if given is not obj and isinstance(error, Refusal):      # whose call is for the moved array
+                error.call = ""
             raise
         if self.library == "pandas" and self.model is not None:
             made = with_arrow_type(made, self.model)
@@ -197,10 +199,11 @@ cdef class Target:
             return asarray(self.model).dtype
         except PASSES_ON:
             raise
-        except (BufferError, TypeError):
+        except (BufferError, TypeError) as error:
             own = getattr(self.model, "dtype", None)
             if own is None:
-                raise
+                reason = f"'model' requires a model with elements of one type, and {form_of(error).reason}"
+                raise TypeRefusal("dtype", reason) from error
         return requested_dtype(own)
 
     cdef object _move(self, obj, str call, bint allowed, str advice):

@@ -355,7 +355,7 @@ def _import_source(obj: Any) -> Source:
         error = failed
     if not isinstance(node, NestedArray):
         is_copied = isinstance(error, Refusal) and error.call == _BY_COPY
-        is_image = is_copied and error.subject == "PIL.Image"
+        is_image = is_copied and getattr(error, "subject", "") == "PIL.Image"
         array = _like_image(obj) if is_image else attempt(import_unadvised, obj, copy=None)[0] if is_copied else None
         return Source(array, "" if array is None else _reason(error), error)
     if values:

@@ -179,3 +179,9 @@ def test_debug_repr_shows_size_halo_and_negative_strides():
         assert "halo ((1, 1), (0, 0))" in shown
     text = ah.asarray(np.zeros((2, 3)))[::-1, ::-1].picture.text()
     assert "strides: (-3, -1)" in text and "dimension 1 steps by -1 element; compact would be 1." in text
+
+
+def test_text_that_is_too_short_for_a_time_is_refused():
+    for call in (ah.asarray, ah.as_numpy):
+        with pytest.raises(ValueError, match=r"^dtype: .* too short, with length 3"):
+            call(np.array(["2020"], "M8[s]"), dtype="S3")

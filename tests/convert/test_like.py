@@ -448,3 +448,20 @@ def test_results_are_on_devices_of_the_model_that_dlpack_does_not_distinguish():
     assert ah.like(model, model) is model
     with pytest.raises(BufferError, match="the model is on .*device1"):
         ah.like(np.ones(2), model, copy=False)
+
+
+@pytest.mark.parametrize("name", ["polars.DataFrame", "pandas.DataFrame"])
+def test_model_without_an_element_type_is_named(name):
+    library, _, cls = name.partition(".")
+    model = getattr(pytest.importorskip(library), cls)({"a": [1.0], "b": ["x"]})
+    with pytest.raises(TypeError, match=rf"^dtype: 'model' requires .*, and {name} has ") as raised:
+        ah.like(np.ones(1), model, dtype="model")
+    assert raised.value.call == ""
+
+
+def test_call_of_a_refusal_for_a_device_is_for_the_argument(sycl):
+    model = pytest.importorskip("dpnp").ones(1)
+    x = np.array([1.5], pytest.importorskip("ml_dtypes").bfloat16)
+    with pytest.raises(BufferError, match="bfloat16") as raised:
+        ah.like(x, model)
+    assert raised.value.call == ah.explain(x, "dpnp").call == "arrayhub.as_dpnp(x, dtype='float32', device='oneapi:0')"
