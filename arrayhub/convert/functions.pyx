@@ -347,7 +347,8 @@ def refuse_bytes(obj, dtype, /):
         return
     shown = repr(dtype) if type(dtype) is str else repr(wanted.name)
     reason = f"{name_of_type(type(obj))} consists of bytes without a type, and dtype is {shown}"
-    call, count = f"arrayhub.asarray(x).view({shown})", asarray(obj).nbytes
+    count, contiguous = asarray(obj).nbytes, asarray(obj).flags["C"]
+    call = f"arrayhub.asarray(x){'' if contiguous else '.copy()'}.view({shown})"
     if count % wanted.itemsize:
         reason += f", which does not divide {count} bytes into elements of {wanted.itemsize} bytes"
         call = ""

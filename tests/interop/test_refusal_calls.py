@@ -425,6 +425,9 @@ def test_bytes_have_a_call_if_they_have_whole_elements():
                 function(bytes(n), dtype="f4")
             assert raised.value.call == ("arrayhub.asarray(x).view('f4')" if n == 8 else "")
     assert called("arrayhub.asarray(x).view('f4')", bytes(8)).shape == (2,)
+    backwards = memoryview(bytes(8))[::-1]
+    refusal = refusal_of(functools.partial(ah.asarray, dtype="f4"), backwards)
+    assert called(refusal.call, backwards).shape == (2,)
 
 
 def test_no_call_is_named_for_awkward_arrays_without_values():

@@ -17,7 +17,7 @@ LINES = {
     "arrayhub/adapters": 6295,
     "arrayhub/array": 2410,
     "arrayhub/capi": 1500,
-    "arrayhub/convert": 4639,
+    "arrayhub/convert": 4640,
     "arrayhub/include": 1900,
     "arrayhub/inspection": 2775,
     "arrayhub/libraries": 4118,
@@ -28,7 +28,7 @@ LINES = {
     "arrayhub/testing": 1100,
     "arrayhub/transfer": 3550,
     "arrayhub/transport": 2210,
-    "tests": 60_000,
+    "tests": 59_990,
 }
 FILES, PARTICIPLES, READS = 197, 10, 5
 DEFINITION = re.compile(r"^[ \t]*(?:async )?(?:def|cdef|cpdef)\b[^\n(=]*?(\w+)[ \t]*\(", re.MULTILINE)
