@@ -42,3 +42,14 @@ def test_missing_values_are_refused_or_replaced(name):
     assert raised.value.accepted == "n * var * number without missing values"
     assert len(eval(raised.value.call, {"arrayhub": ah, "x": x})) == 2
     assert len(ah.as_torch(x, missing=value)) == 2
+
+
+def test_jagged_tensor_with_rows_of_one_length_is_dense_by_the_call_of_its_error():
+    torch = pytest.importorskip("torch")
+    x = torch.nested.nested_tensor([torch.ones(2), torch.zeros(2)], layout=torch.jagged)
+    with pytest.raises(BufferError) as raised:
+        ah.asarray(x)
+    assert raised.value.call == "arrayhub.asarray(x, copy=None)"
+    dense = ah.asarray(x, copy=None)
+    assert dense.tolist() == [[1, 1], [0, 0]] and dense.ptr == x.values().data_ptr()
+    assert ah.asarray(x, copy=True).ptr != dense.ptr

@@ -28,7 +28,7 @@ LINES = {
     "arrayhub/testing": 1100,
     "arrayhub/transfer": 3550,
     "arrayhub/transport": 2210,
-    "tests": 59_990,
+    "tests": 60_000,
 }
 FILES, PARTICIPLES, READS = 197, 10, 5
 DEFINITION = re.compile(r"^[ \t]*(?:async )?(?:def|cdef|cpdef)\b[^\n(=]*?(\w+)[ \t]*\(", re.MULTILINE)
