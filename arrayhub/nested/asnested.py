@@ -420,8 +420,7 @@ def as_series(obj: Any) -> Any:
 
 def _is_shared(x: Any, again: Any) -> bool:
     """Return whether two nodes have the same values in memory. pyarrow creates the validity bitmaps of pandas data."""
-    pairs = zip(_value_arrays(x), _value_arrays(again), strict=True)
-    return all(array.ptr == other.ptr or not array.size for array, other in pairs)
+    return all(a.ptr == b.ptr or not a.size for a, b in zip(_value_arrays(x), _value_arrays(again), strict=True))
 
 
 def _value_arrays(x: Any) -> Iterator[USMArray]:

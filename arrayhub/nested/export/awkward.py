@@ -206,16 +206,14 @@ def _layout(awkward: Any, node: Any) -> Any:
         mask = np.packbits(valid_mask(node), bitorder="little")
     else:
         mask = dense_as_numpy(node.validity)
-    index = awkward.index.IndexU8(mask)
-    return awkward.contents.BitMaskedArray(index, layout, True, len(node), True)
+    return awkward.contents.BitMaskedArray(awkward.index.IndexU8(mask), layout, True, len(node), True)
 
 
 def _flat(awkward: Any, node: NestedArray) -> Any:
     if node.meaning is None or node.meaning == "tdm":
         layout, name = _numbers(awkward, node.content), metadata_of_node(node).get(b"awkward.array", b"").decode()
         return layout.copy(parameters={"__array__": name}) if name in CHARACTERS else layout
-    days = dense_as_numpy(node.content).astype("M8[D]")
-    return awkward.contents.NumpyArray(days)
+    return awkward.contents.NumpyArray(dense_as_numpy(node.content).astype("M8[D]"))
 
 
 def _index(awkward: Any, numbers: Any) -> Any:

@@ -21,8 +21,8 @@ from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.known import ROWS
 from arrayhub.nested.array import NestedArray, export, unwrap_flat, with_offsets
 from arrayhub.nested.asnested import arrow_loses_structure, as_series, is_column, name_of
+from arrayhub.nested.export.arrow import as_arrow, to_arrow
 from arrayhub.nested.export.arrow import check as check_arrow
-from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.missing import check_labels
 from arrayhub.nested.opaque import LIST_VIEWS, decode, is_list_view
 from arrayhub.nested.to_device import find_reason, on_host, rebuild, trim
@@ -90,8 +90,9 @@ def as_pandas(
     column = obj if dense else as_series(obj)
     is_own = missing is None and isinstance(column, (pandas.Series, pandas.DataFrame))
     if is_own and (device is None or Device(device) == CPU):
-        column = column if dtype is None or _has_dtype(column, dtype) else _cast(pandas, column, dtype)
-        return column.copy() if check_copy(copy, "as_pandas") else column
+        is_cast = dtype is not None and not np.all(column.dtypes == requested_dtype(dtype))
+        column = _cast(pandas, column, dtype) if is_cast else column
+        return _copy(pandas, column) if check_copy(copy, "as_pandas") else column
     if missing is not None and isinstance(obj, pandas.DataFrame):
         return _convert_columns(obj, missing, copy=copy, dtype=dtype, device=device)
     made = export("pandas", pandas, _to_pandas, obj, copy, dtype, device, missing)
@@ -116,6 +117,18 @@ def _convert_columns(frame: Any, missing: Any, **options: Any) -> Any:
     return made
 
 
+def _copy(pandas: Any, column: Any) -> Any:
+    """Return a copy of a Series or a DataFrame, also of the memory of Arrow, which ``Series.copy`` shares."""
+    made = column.copy()
+    if column.ndim == 1 and isinstance(column.array, pandas.arrays.ArrowExtensionArray):
+        values = column.dtype.__from_arrow__(as_arrow(column, copy=True))
+        return pandas.Series(values, column.index, name=column.name, copy=False).__finalize__(column)
+    for k, dtype in enumerate(column.dtypes if column.ndim == 2 else ()):
+        if isinstance(dtype, (pandas.ArrowDtype, pandas.StringDtype)):
+            made.isetitem(k, _copy(pandas, column.iloc[:, k]))
+    return made
+
+
 def _cast(pandas: Any, column: Any, dtype: Any) -> Any:
     """Return a Series, or a DataFrame of columns, with elements cast as by `as_numpy`. Missing elements remain missing.
 
@@ -129,12 +142,6 @@ def _cast(pandas: Any, column: Any, dtype: Any) -> Any:
         made = export("pandas", pandas, _to_pandas, without_index(column), None, dtype, None, None)
     made.index, made.name = column.index, column.name
     return made
-
-
-def _has_dtype(column: Any, dtype: Any) -> bool:
-    """Return whether all elements of a Series or a DataFrame have a type."""
-    own = requested_dtype(dtype)
-    return all(found == own for found in (column.dtypes if column.ndim == 2 else (column.dtype,)))
 
 
 def has_arrow_types(obj: Any) -> bool:
@@ -160,8 +167,7 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
     kind = array.dtype.kind if isinstance(array, USMArray) else "O"
     if kind not in "biufcmM" or array.ndim > max_ndim:
         if max_ndim == 1:
-            pyarrow = needed("pyarrow", "to create its arrays")
-            return _arrow_series(pandas, to_arrow(pyarrow, for_pandas(array), copied))
+            return _arrow_series(pandas, to_arrow(needed("pyarrow", "to create its arrays"), for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
     values = dense_as_numpy(on_host(array, "pandas"))
     values = cast_times(values, copied, "pandas") if kind in "mM" else values
@@ -176,8 +182,7 @@ def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if metadata and b"pandas" in metadata:
             schema = pyarrow.schema(list(array.type), _with_text_labels(metadata))
-            table = pyarrow.Table.from_arrays(array.flatten(), schema=schema)
-            return table.to_pandas(types_mapper=pandas.ArrowDtype)
+            return pyarrow.Table.from_arrays(array.flatten(), schema=schema).to_pandas(types_mapper=pandas.ArrowDtype)
         if not array.type.num_fields:
             return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # without columns, the index sets the length
         return pandas_frame(map(_arrow_series, repeat(pandas), array.flatten()), [field.name for field in array.type])
