@@ -289,9 +289,9 @@ def _make_arrow_table(name: str, obj: Any, options: Options) -> Any:
         made = convert(column, "arrow", copy=True if joins else options["copy"])
     chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]
     if not pyarrow.types.is_struct(made.type):
-        chunks = [pyarrow.StructArray.from_arrays([chunk], names=["0"]) for chunk in chunks]
-    batches = [pyarrow.RecordBatch.from_struct_array(chunk) for chunk in chunks]
-    batches = [batch.replace_schema_metadata(column.metadata) for batch in batches]
+        label = str(hooks.nested_array.column_name(column) or "0")  # the name of a Series
+        chunks = [pyarrow.StructArray.from_arrays([chunk], names=[label]) for chunk in chunks]
+    batches = [pyarrow.RecordBatch.from_struct_array(x).replace_schema_metadata(column.metadata) for x in chunks]
     if name == "Table":
         return pyarrow.Table.from_batches(batches)
     if len(batches) > 1:

@@ -174,6 +174,7 @@ def test_like_with_a_dtype_keeps_the_names_of_a_frame_of_one_type(cls):
 def test_repeated_column_names_are_kept_or_rejected():
     frame = pd.DataFrame(MATRIX, columns=["a", "a"])
     assert ah.like(frame, pa.Table).column_names == ["a", "a"]
+    assert ah.like(frame.iloc[:, 0], pa.Table).column_names == ["a"]
     assert list(ah.like(frame, pd.DataFrame).columns) == ["a", "a"]
     with pytest.raises(BufferError, match=r"several columns named 'a'.*Use x\.set_axis"):
         ah.like(frame, pl.DataFrame)
