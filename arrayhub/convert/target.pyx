@@ -200,7 +200,7 @@ cdef class Target:
         except PASSES_ON:
             raise
         except (BufferError, TypeError) as error:
-            own = getattr(self.model, "dtype", None)
+            own = getattr(self.model, "type" if self.library == "arrow" else "dtype", None)
             if own is None:
                 reason = f"'model' requires a model with elements of one type, and {form_of(error).reason}"
                 raise TypeRefusal("dtype", reason) from error

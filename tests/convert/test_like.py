@@ -404,7 +404,8 @@ def test_like_placement_and_convert_give_the_same_object(library, keywords, copy
 
 
 def test_the_element_type_of_the_model_keeps_tables():
-    pd, pl = _import("pandas"), _import("polars")
+    pd, pl, pa = map(_import, ("pandas", "polars", "pyarrow"))
+    assert ah.like([1], pa.chunked_array([[1.5], [None]]), dtype="model").to_pylist() == [1.0]
     made = ah.like(pd.DataFrame({"a": [1], "b": [2]}), pl.Series([1.0], dtype=pl.Float32), dtype="model")
     assert isinstance(made, pl.DataFrame) and made.columns == ["a", "b"] and made.dtypes == [pl.Float32] * 2
     with pytest.raises(OverflowError, match="like: 1e\\+300 is out of the range of float32"):
