@@ -394,7 +394,7 @@ TABLE: dict[str, dict[str, Any]] = {
             "DataFrame": ("values", _dtype_of_frame),
             **dict.fromkeys(["Index", "Series"], ("values", _dtype_of_series)),
         },
-        refused={"ExtensionArray": _ADVICE_FOR_PANDAS, "MultiIndex": ""},
+        refused={"ExtensionArray": _ADVICE_FOR_PANDAS, "SparseArray": "x.to_numpy()", "MultiIndex": ""},
         advice=dict.fromkeys([*_DTYPE_OF_PANDAS, "DataFrame", "Index", "Series"], _ADVICE_FOR_PANDAS),
     ),
     "narwhals": dict(

@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ from arrayhub.adapters.arrow import type_name, unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame, is_matrix_of_objects
-from arrayhub.convert.functions import CONSUMERS, asarray, import_unadvised, is_array_of, objects_of
+from arrayhub.convert.functions import CONSUMERS, as_numpy, asarray, import_unadvised, is_array_of, objects_of
 from arrayhub.convert.names import NESTED, OWN, SPARSE, sparse_library
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
@@ -252,8 +252,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         if obstacle:
             return Verdict(consumer, CANNOT, obstacle)
     if consumer in NESTING:
-        source = _as_nested(obj, source) if isinstance(array, USMArray) else source
-        return _of_nested_consumer(obj, source, consumer)
+        return _of_nested_consumer(obj, _as_nested(obj, source) if isinstance(array, USMArray) else source, consumer)
     if isinstance(obj, np.ndarray) and wrappers.known(type(obj)).refuses_protocols:  # whose memory is not the values
         return Verdict(consumer, CANNOT, source.reason, _call_on("arrayhub.asnested(x)", array, consumer))
     if consumer not in _ROWS:
@@ -393,8 +392,7 @@ def _import_pandas(obj: Any, refusal: BaseException | None) -> Source:
     sample = sample_table(obj)
     node, failed = try_call(import_nested, sample)
     needs_copy = node is None
-    if needs_copy:
-        node = try_call(import_nested, sample, copy=None)[0]
+    node = try_call(import_nested, sample, copy=None)[0] if needs_copy else node
     if node is None:
         return Source(None, refusal=refusal)
     why = _reason(failed) or find_obstacle(correct_import, as_series(sample), node, VIEW)
@@ -682,8 +680,7 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
 def _call_without_library(obj: Any, source: Source) -> str:
     """Return the call for nested data that the library cannot represent in any form."""
     if not issubclass(type(obj), NestedArray):
-        by_copy = getattr(source.refusal, "call", "") == _BY_COPY
-        return call_of(NESTED, "x", "copy=None" if by_copy else "")
+        return call_of(NESTED, "x", "copy=None" if getattr(source.refusal, "call", "") == _BY_COPY else "")
     return "x.to_list()" if _is_on_host(obj) else "x.to_host().to_list()"
 
 
@@ -695,8 +692,10 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
         why = "strings become NumPy's StringDType, which stores them in its own arena"
         return Verdict(consumer, COPY, why, call_of(consumer, "x", "copy=True"))
     if fields and not column.lists and own and consumer == "numpy":  # an array of records
-        if column.missing or array is None:
-            return Verdict(consumer, CANNOT, column.why or "elements are missing")
+        convert_none = partial(as_numpy, part(column.leaf, 0, 0), copy=True)  # also the index of a pandas frame
+        why = column.why or ("elements are missing" if column.missing else find_obstacle(convert_none))
+        if why:
+            return Verdict(consumer, CANNOT, why)
         return Verdict(consumer, COPY, "NumPy stores records side by side", call_of(consumer, "x", "copy=True"))
     stored = is_pandas(obj) and any(map(_is_stored, (node, *(column.leaf.children if fields else ()))))
     if array is None or stored:
@@ -1026,9 +1025,9 @@ def _array_like(obj: Any) -> Any:
     if isinstance(dtypes, Mapping):
         dtype = np.result_type(*dtypes.values())
     else:
-        dtype = obj.type if root == "pyarrow" else obj.dtype
+        dtype = obj.type if root == "pyarrow" else getattr(obj.dtype, "subtype", obj.dtype)  # of sparse elements
     if root == "polars":  # the call casts a type that only polars defines to float
-        return asarray(np.broadcast_to(0.0, (0,)))  # read-only, as the memory of polars
+        return sys.modules["polars"].Series([None] * (obj.null_count() > 0), dtype=float)
     return _empty(dtype, getattr(obj, "ndim", 1))
 
 

@@ -441,13 +441,13 @@ def test_no_call_is_named_for_awkward_arrays_without_values():
 
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "jax", "arrow"])
-def test_calls_for_types_that_only_polars_defines_work(to):
-    pl = pytest.importorskip("polars")
-    x = pl.Series([1, 2], dtype=pl.Int128)
-    with pytest.raises(ah.Refusal) as raised:
-        ah.convert(x, to)
-    assert raised.value.call == ah.explain(x, to).call
-    assert len(called(raised.value.call, x)) == 2
+def test_calls_for_types_that_only_polars_or_pandas_defines_work(to):
+    pl, pd, xr = map(pytest.importorskip, ("polars", "pandas", "xarray"))
+    for x in (*(pl.Series([1, y], dtype=pl.Int128) for y in (2, None)), xr.DataArray(pd.arrays.SparseArray([0, 1]))):
+        with pytest.raises((ah.Refusal, TypeError)) as raised:
+            ah.convert(x, to)
+        assert raised.value.call == ah.explain(x, to).call
+        assert len(called(raised.value.call, x)) == 2
 
 
 def test_errors_of_missing_have_fields():

@@ -292,3 +292,11 @@ def test_lazy_tensors_are_explained_as_copies(to):
     assert [verdict.verdict for verdict in explained.verdicts] == ["copy=True"]
     assert explained.summary == "2 * complex[float32], which is copied"
     assert eval(explained.call, {"arrayhub": ah, "x": x}) is not None
+
+
+def test_records_of_a_frame_with_text_in_the_index_name_a_call_that_works():
+    pd = pytest.importorskip("pandas")
+    x = ah.asnested(pd.DataFrame({"a": [1]}, index=["u"]))
+    with pytest.raises(ah.Refusal) as raised:
+        ah.as_numpy(x)
+    assert list(eval(raised.value.call, {"arrayhub": ah, "x": x})) == ["a", "__index_level_0__"]
