@@ -124,26 +124,23 @@ def check_for_polars(array: Any, copied: bool) -> None:
         Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
         unions, intervals and some decimals.
     """
-    for node in walk(array):
-        if not isinstance(node, NestedArray):
-            _check_dense(node, copied)
-            continue
-        kind = kind_of(node)
-        if kind.opaque:
-            _check_opaque(node)
-        if kind.fields:
-            check_names(node, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
-        if kind.width and node.width == 0 and len(node):
+    if not isinstance(array, NestedArray):
+        if not copied and not array.flags.aligned:  # polars copies it without a word
+            raise Refusal("polars", "unaligned elements are not supported")
+        if array.itemsize == 0 and array.dtype.type is np.void:  # polars panics
+            raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
+        if array.ndim > 1 and 0 in array.shape[1:] and len(array):
             raise Refusal(*_EMPTY_ROWS)
-
-
-def _check_dense(array: Any, copied: bool) -> None:
-    if not copied and not array.flags.aligned:  # polars copies it without a word
-        raise Refusal("polars", "unaligned elements are not supported")
-    if array.itemsize == 0 and array.dtype.type is np.void:  # polars panics
-        raise Refusal("polars", "elements of 0 bytes are not supported", "bytes of a length of 1 or more")
-    if array.ndim > 1 and 0 in array.shape[1:] and len(array):
+        return
+    kind = kind_of(array)
+    if kind.opaque:
+        _check_opaque(array)
+    if kind.fields:
+        check_names(array, "polars", error=Refusal)  # polars keeps one of several fields of a name inside lists
+    if kind.width and array.width == 0 and len(array):
         raise Refusal(*_EMPTY_ROWS)
+    for child in child_nodes(array):
+        check_for_polars(child, copied)
 
 
 _EMPTY_ROWS = (
@@ -215,16 +212,16 @@ def _why_values_are_copied(node: Any) -> str:
 
 def _check_seconds(node: Any) -> None:
     """Raise RangeRefusal for seconds that do not fit in 64 bits as milliseconds, to which polars would wrap them."""
-    is_numbers = isinstance(node, NestedArray) and kind_of(node).numbers
-    if isinstance(node, NestedArray) and not is_numbers:
+    is_nested = isinstance(node, NestedArray)
+    if is_nested and not kind_of(node).numbers:
         for child in child_nodes(node):
             _check_seconds(child)
         return
-    times = node.content if is_numbers else node
+    times = node.content if is_nested else node
     if times.dtype.kind not in "mM" or np.datetime_data(times.dtype) != ("s", 1):
         return
     counts = as_numpy(times).view(np.int64)
-    counts = counts[valid_mask(node) if is_numbers else ~np.isnat(as_numpy(times))]
+    counts = counts[valid_mask(node) if is_nested else ~np.isnat(as_numpy(times))]
     if counts.size and (counts.max() > _MOST_SECONDS or counts.min() < -_MOST_SECONDS):
         reason = "a time in seconds exceeds 64 bits in milliseconds"
         raise RangeRefusal("polars", reason, f"times within {_MOST_SECONDS} s", "arrayhub.as_arrow(x)")
