@@ -55,17 +55,19 @@ from arrayhub.convert.functions import as_numpy, asarray
 
 cdef extern from *:
     """
-    /* Copy n + 1 int32 offsets to int64, and return whether they never decrease. */
+    /* Copy n + 1 int32 offsets to int64, and return whether they are valid: from 0 or more on, and never decreasing. */
     #if defined(__GNUC__) && !defined(__clang__)
     __attribute__((optimize("O3")))     /* GCC vectorizes loops of unknown length only with -O3, and clang also with -O2 */
     #endif
     static int arrayhub_widen(const char *restrict data, Py_ssize_t n, int64_t *restrict wide) {
-        int falls = 0, here, next;
+        int here, next, falls;
+        memcpy(&here, data, 4);
+        falls = here < 0;
         for (Py_ssize_t k = 0; k < n; k++) {
             memcpy(&here, data + 4 * k, 4);
             memcpy(&next, data + 4 * k + 4, 4);
             falls |= next < here;
-            wide[k] = here;
+            wide[k] = (uint32_t)here;      /* valid offsets have no sign, and SSE2 cannot extend signs in one instruction */
         }
         memcpy(&here, data + 4 * n, 4);
         wide[n] = here;
@@ -349,8 +351,7 @@ cdef Descriptor widened(Tree t):
         wait_for(t.validity, "validity")
     cdef cnp.ndarray made = np.zeros(1, np.int64) if t.length == 0 else np.empty(t.length + 1, np.int64)
     cdef int64_t* ends = <int64_t*> cnp.PyArray_DATA(made)
-    while t.length and not (arrayhub_widen(t.offsets.data_, t.length, ends)
-                            and ends[0] >= 0 and ends[t.length] <= length_of(t.content)):
+    while t.length and not (arrayhub_widen(t.offsets.data_, t.length, ends) and ends[t.length] <= length_of(t.content)):
         t.checked = False
         check_again(t)      # raises an error, unless another thread has just corrected the offsets
     t.checked = True
