@@ -227,10 +227,10 @@ def copy_array(array, /):
 
 cpdef bint has_x64() except -1:
     """Return whether jax_enable_x64 is set. If jax is not imported, its environment variable decides."""
-    jax = sys.modules.get("jax")
-    if jax is None or not hasattr(jax, "config"):
+    config = getattr(sys.modules.get("jax"), "config", None)
+    if config is None:
         return os.environ.get("JAX_ENABLE_X64", "0").lower() in ("1", "true", "t", "yes", "y", "on")
-    return jax.config.jax_enable_x64
+    return config.jax_enable_x64
 
 
 cdef int check_elements(Descriptor a) except -1:

@@ -398,7 +398,7 @@ cdef object array_at(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_s
     """Create an ndarray with the access of `a` at an address in its memory. The ndarray keeps `owner` alive."""
     Py_INCREF(dtype)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(
-        np.ndarray, dtype, nd, shape, strides, data if data != NULL else _NOTHING,
+        cnp.ndarray, dtype, nd, shape, strides, data if data != NULL else _NOTHING,
         cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None,
     )
     Py_INCREF(owner)     # PyArray_SetBaseObject steals this reference

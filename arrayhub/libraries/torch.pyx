@@ -59,6 +59,7 @@ from arrayhub._core.errors import Refusal, first_line, needed
 
 cdef extern from "Python.h":
     PyObject* PyObject_CallOneArg(object function, object argument) noexcept
+    object call "PyObject_CallOneArg"(object function, object argument)
 
 # From CPython 3.12 on, the garbage collector runs only between bytecode instructions, not during an allocation.
 cdef extern from *:
@@ -70,9 +71,12 @@ cdef extern from *:
     #define arrayhub_pause_collector() 0
     #define arrayhub_resume_collector() 0
     #endif
+    /* Read an attribute by its descriptor, without a lookup of its name. */
+    #define arrayhub_get(descriptor, object) Py_TYPE(descriptor)->tp_descr_get(descriptor, object, (PyObject *)Py_TYPE(object))
     """
     int arrayhub_pause_collector() noexcept
     int arrayhub_resume_collector() noexcept
+    object get "arrayhub_get"(object descriptor, object tensor)
 
 cdef int torch_found = 0
 cdef DLPackExchangeAPI* exchange_table = NULL
@@ -80,6 +84,7 @@ cdef object _torch = None
 cdef object _tensor_type = None
 cdef object _parameter_type = None
 cdef object _storage_type = None
+cdef object _requires_grad = None
 cdef object _is_conj = None
 cdef object _is_neg = None
 cdef object _untyped_storage = None
@@ -93,7 +98,7 @@ cdef object _int8 = None
 cdef int find_torch() except -1:
     """Import torch, and look up its exchange table and the objects used below. Only the first call has an effect."""
     global exchange_table, _torch, _tensor_type, _parameter_type, _storage_type
-    global _is_conj, _is_neg, _untyped_storage, _uint8, _int8
+    global _requires_grad, _is_conj, _is_neg, _untyped_storage, _uint8, _int8
     torch = needed("torch", "to create its tensors")
     tensor_type, parameter_type, storage_type = torch.Tensor, torch.nn.Parameter, torch.UntypedStorage
     is_conj, is_neg, untyped_storage = tensor_type.is_conj, tensor_type.is_neg, tensor_type.untyped_storage
@@ -103,6 +108,7 @@ cdef int find_torch() except -1:
         if not is_done(&torch_found):
             exchange_table, _torch, _tensor_type = api, torch, tensor_type
             _parameter_type, _storage_type = parameter_type, storage_type
+            _requires_grad = tensor_type.requires_grad
             _is_conj, _is_neg, _untyped_storage = is_conj, is_neg, untyped_storage
             _uint8, _int8 = uint8, int8
             mark_done(&torch_found)
@@ -137,7 +143,7 @@ cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api
     whose storage ``tensor.data = ...``, ``tensor.set_(...)``, ``module.half()`` and ``swap_tensors`` can replace.
     """
     cdef DLTensor tensor
-    if obj.requires_grad is not False or _is_neg(obj) is not False:
+    if get(_requires_grad, obj) is not False or call(_is_neg, obj) is not False:
         return None
     cdef Descriptor a = bare_array()
     storage = borrow(api, obj, &tensor)
