@@ -37,7 +37,7 @@ from arrayhub.convert.functions import (
     objects_of,
     refuse_bytes,
 )
-from arrayhub.convert.labels import get_names, label_kind
+from arrayhub.convert.labels import cache_by_type, get_names, label_kind
 from arrayhub.convert.names import NESTED, sparse_library
 from arrayhub.convert.target import array_of
 from arrayhub.libraries.known import derived_from
@@ -148,7 +148,7 @@ def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> Nested
 
 def import_node(obj: Any, copy: bool | None) -> NestedArray:
     """Import an object that `import_dense` does not import, or for ``copy=True`` any object, as a NestedArray."""
-    imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
+    imported = None if arrow_loses_structure(type(obj)) else _by_arrow(obj, copy)
     if imported is None:
         imported = view_or_copy(_without_arrow, obj) if copy is None else _without_arrow(obj, copy)
     name = name_of(obj)
@@ -272,15 +272,16 @@ def find_arrays(obj: Any) -> list[Any]:
     return arrays
 
 
-def arrow_loses_structure(obj: Any) -> bool:
-    """Return whether `obj` is an array whose Arrow export loses structure.
+@cache_by_type
+def arrow_loses_structure(cls: type) -> bool:
+    """Return whether the instances of a type are arrays whose Arrow export loses structure.
 
     An ``xarray.DataArray`` exports a table that lacks all dimensions without coordinates. A ``PIL.Image`` exports a
     flat sequence of padded pixels. Other objects with ``__array_interface__`` are assumed to lose dimensions, too.
     """
-    if hasattr(type(obj), "__array_interface__") and not issubclass(type(obj), (USMArray, NestedArray)):
+    if hasattr(cls, "__array_interface__") and not issubclass(cls, (USMArray, NestedArray)):
         return True
-    return label_kind(type(obj)) == "coords"
+    return label_kind(cls) == "coords"
 
 
 def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:

@@ -5,7 +5,7 @@ The children of opaque nodes, such as the values of runs, are copied in full.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,11 +85,13 @@ def child_nodes(node: NestedArray) -> tuple[Any, ...]:
     return (node.content,)
 
 
-def walk(node: Any) -> Iterator[Any]:
-    """Yield a node and all nodes and arrays below that contain its elements."""
-    yield node
-    for child in child_nodes(node) if isinstance(node, NestedArray) else ():
-        yield from walk(child)
+def walk(node: Any) -> list[Any]:
+    """Return a node and all nodes and arrays below that contain its elements."""
+    found = [node]
+    if isinstance(node, NestedArray):
+        for child in child_nodes(node):
+            found += walk(child)
+    return found
 
 
 def find_reason(array: Any, why: Callable[[Any], str]) -> str:

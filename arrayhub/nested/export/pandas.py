@@ -146,7 +146,7 @@ def _cast(pandas: Any, column: Any, dtype: Any) -> Any:
 
 def has_arrow_types(obj: Any) -> bool:
     """Return whether `as_pandas` converts all columns of an object to Arrow types."""
-    return not is_dense(obj) and is_column(obj) and not arrow_loses_structure(obj)
+    return not is_dense(obj) and is_column(obj) and not arrow_loses_structure(type(obj))
 
 
 def _to_pandas(pandas: Any, array: Any, copied: bool, obj: Any) -> Any:
