@@ -272,13 +272,16 @@ _Absent = _Unlisted("_Absent", (), {"__module__": __name__, **{name: make_hint(n
 
 cdef extern from *:
     """
-    /* Allocate an instance of a tuple subclass. tuple.__new__ would require another tuple, and copy its items. */
+    /* Allocate an instance of a tuple subclass. tuple.__new__ would require another tuple, and copy its items. The garbage
+       collector does not track the instance, as it does not track tuples of integers. */
     static PyObject *arrayhub_new_strides(PyTypeObject *cls, Py_ssize_t nd) {
-        PyObject *steps = cls->tp_alloc(cls, nd);
+        PyTupleObject *steps = PyObject_GC_NewVar(PyTupleObject, cls, nd);
+        if (steps == NULL) return NULL;
+        for (Py_ssize_t k = 0; k < nd; k++) steps->ob_item[k] = NULL;
     #if PY_VERSION_HEX >= 0x030E0000
-        if (steps != NULL) ((PyTupleObject *)steps)->ob_hash = -1; /* not computed yet */
+        steps->ob_hash = -1; /* not computed yet */
     #endif
-        return steps;
+        return (PyObject *)steps;
     }
     """
     object new_strides "arrayhub_new_strides"(type cls, Py_ssize_t nd)
