@@ -80,16 +80,9 @@ cdef extern from *:
 
 cdef int torch_found = 0
 cdef DLPackExchangeAPI* exchange_table = NULL
-cdef object _torch = None
-cdef object _tensor_type = None
-cdef object _parameter_type = None
-cdef object _storage_type = None
-cdef object _requires_grad = None
-cdef object _is_conj = None
-cdef object _is_neg = None
-cdef object _untyped_storage = None
-cdef object _uint8 = None
-cdef object _int8 = None
+cdef object _torch = None, _tensor_type = None, _parameter_type = None, _storage_type = None
+cdef object _requires_grad = None, _is_conj = None, _is_neg = None, _untyped_storage = None
+cdef object _uint8 = None, _int8 = None
 
 
 # --------------------------------------------------------------------------------------------------------------- import

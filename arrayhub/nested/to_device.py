@@ -88,9 +88,8 @@ def child_nodes(node: NestedArray) -> tuple[Any, ...]:
 def walk(node: Any) -> list[Any]:
     """Return a node and all nodes and arrays below that contain its elements."""
     found = [node]
-    if isinstance(node, NestedArray):
-        for child in child_nodes(node):
-            found += walk(child)
+    for child in child_nodes(node) if isinstance(node, NestedArray) else ():
+        found += walk(child)
     return found
 
 
