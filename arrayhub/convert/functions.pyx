@@ -115,7 +115,7 @@ def asarray(obj, /, *, copy=False, dtype=None, device=None, missing=None, stream
     if via is not None:      # an error is about this protocol, so that the others are not tried
         return import_changed(obj, copy, dtype, device, missing, stream, via)
     cdef PyObject* result = attempt_import(import_changed, obj, copy, dtype, device, missing, stream, None)
-    return take(result) if result != NULL else raise_refusal(obj, "arrayhub")
+    return take(result) if result != NULL else raise_refusal(obj, "arrayhub", copy, dtype, device, missing)
 
 
 def import_unadvised(obj, /, *, copy=False, dtype=None, device=None, missing=None, via=None):
@@ -826,7 +826,7 @@ cdef object give_as(
                            allow_readonly=allow_readonly)
     source = obj if array is None else array
     cdef PyObject* result = attempt_export(give_changed, source, to, copy, dtype, device, missing, allow_readonly)
-    return take(result) if result != NULL else raise_refusal(obj, to.name)
+    return take(result) if result != NULL else raise_refusal(obj, to.name, copy, dtype, device, missing)
 
 
 cdef extern from *:
@@ -846,13 +846,13 @@ cdef extern from *:
     ) noexcept
 
 
-cdef object raise_refusal(object obj, str name):
+cdef object raise_refusal(obj, str name, copy=False, dtype=None, device=None, missing=None):
     """Raise the pending exception of an import, or of an export to a library. A refusal gets the call that works."""
     try:
         raise_on()
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
-    raise hooks.advice.complete_refusal(refusal, obj, name)
+    raise hooks.advice.complete_refusal(refusal, obj, name, copy, dtype, device, missing)
 
 
 def call_completing(function, obj, str name, /, *arguments, **options):
@@ -861,7 +861,7 @@ def call_completing(function, obj, str name, /, *arguments, **options):
         return function(obj, *arguments, **options)
     except Refusal as error:
         refusal = error
-    raise hooks.advice.complete_refusal(refusal, obj, name)
+    raise hooks.advice.complete_refusal(refusal, obj, name, *arguments[:3], **options)
 
 
 cdef extern from *:
@@ -1276,7 +1276,7 @@ def convert_to_library(obj, str name, copy, dtype, device, missing, bint allow_r
         return convert_registered(obj, name, copy, dtype, device, missing, allow_readonly, model)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
-    raise hooks.advice.complete_refusal(refusal, obj, name)
+    raise hooks.advice.complete_refusal(refusal, obj, name, copy, dtype, device, missing)
 
 
 cdef object convert_registered(

@@ -158,16 +158,40 @@ class Source:
         return tuple(dict.fromkeys((*CONSUMERS, *nested))) if self.kind == "values" else nested
 
 
-def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseException:
-    """Return the error of an export of `obj`, with the call that works in its field `call`."""
+def complete_refusal(error: BaseException, obj: Any, consumer: str, *arguments: Any, **options: Any) -> BaseException:
+    """Return the error of an export of `obj`, with the call that works in its field `call`.
+
+    The other arguments are those of the export: copy, dtype, device and missing.
+    """
     refusal: BaseException = form_of(error)
-    if not isinstance(refusal, Refusal) or _is_complete(refusal) or getattr(_advising, "now", False):
-        return refusal
+    if isinstance(refusal, Refusal) and not getattr(_advising, "now", False):
+        failed = _failed_calls(obj, consumer, *arguments, **options)
+        failed += [call_of(NESTED)] if refusal.subject == "asnested" else []
+        if not _is_complete(refusal):
+            _complete(refusal, obj, consumer, failed)
+        refusal.call = "" if refusal.call in failed else refusal.call
+    return refusal
+
+
+def _failed_calls(
+    obj: Any, consumer: str, copy: Any = False, dtype: Any = None, device: Any = None, missing: Any = None
+) -> list[str]:
+    """Return the call with these arguments, and the calls that copy less, which fail for the same reason."""
+    name = getattr(attempt(requested_dtype, dtype)[0], "name", None)
+    arguments = (f"dtype={name!r}", f"missing={attempt(repr, missing)[0]}", f"device={attempt(str, device)[0]!r}")
+    given = [text for text, x in zip(arguments, (dtype, missing, device), strict=True) if x is not None]
+    made = 1 if copy is False else 2 if copy is None else 3
+    first = made - 1 if _is_returned_unchanged(obj, consumer) else 0
+    return [call_of(consumer, "x", *given, way) for way in ("", "copy=None", "copy=True")[first:made]]
+
+
+def _complete(refusal: Refusal, obj: Any, consumer: str, failed: list[str]) -> None:
     found = advise(obj, consumer)
     # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
     by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
     # Values are built whatever the arguments are, and `advise` does not run queries, so that the same call fails again.
     is_same = (issubclass(type(obj), (*VALUES, dict)) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
+    is_same = is_same or found.call in failed
     is_place = refusal.call == "x.to_host()"  # of the device that the argument `device` names
     if found.verdict == CANNOT or is_place or not (by_library or is_same or isinstance(refusal, RangeRefusal)):
         fails = "missing='nan'" in found.call and _is_about_table(refusal, obj)
@@ -178,7 +202,6 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str) -> BaseExcep
     if refusal.call and attempt(unread, obj)[0]:
         again = "If the stream has been read, create it again first"
         refusal.accepted = f"{refusal.accepted}. {again}" if refusal.accepted else again
-    return refusal
 
 
 def _is_about_table(refusal: Refusal, obj: Any) -> bool:

@@ -23,7 +23,7 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
     """
     if is_traced():
         return call_traced(f"as_{name}", obj, partial(export, name, library, emit), copy, dtype, device, missing, own)
-    cdef object source = obj
+    cdef object source = obj, given = copy
     cdef bint is_changed = dtype is not None or device is not None
     cdef bint dense = is_dense(obj)
     cdef bint is_own = missing is None and not dense and any([isinstance(obj, getattr(library, cls)) for cls in own])
@@ -56,7 +56,7 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
         refusal = error
     if isinstance(refusal, TypeError) and sparse_library(source) is not None:
         refusal = hooks.sparse.refusal_of_sparse(source, name)
-    raise hooks.advice.complete_refusal(refusal, source, name)
+    raise hooks.advice.complete_refusal(refusal, source, name, given, dtype, device, missing)
 
 
 cpdef object import_any(obj, copy):

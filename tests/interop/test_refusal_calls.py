@@ -742,3 +742,26 @@ def test_no_call_converts_a_dense_object_to_a_sparse_array():
     for x in (torch.ones(2, requires_grad=True), image.new("1", (3, 2)), _dask_frame()):
         refusal = refusal_of(functools.partial(ah.convert, to=ah.SparseArray), x)
         assert refusal.call == ah.explain(x, ah.SparseArray).call == ""
+
+
+LATE = {  # values after those that the search for a call reads
+    "objects of two types": lambda: np.array([1] * 3000 + ["a"], object),
+    "objects beyond 64 bits": lambda: np.array([1] * 3000 + [2**70], object),
+    "objects of unequal rows": lambda: np.array([[1]] * 3000 + [[1, 2]], object),
+    "column of two types": lambda: sys.modules["pandas"].Series([1] * 3000 + ["a"], dtype=object),
+    "missing element": lambda: sys.modules["awkward"].Array([1] * 3000 + [None]),
+    "texts and a number": lambda: ["a"] * 3000 + [1],
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_refusal_does_not_name_the_call_that_failed(name):
+    for library in ("awkward", "pandas", "polars", "torch", "jax"):
+        pytest.importorskip(library)
+    for to in set(TARGETS) - {"cupy", "dpnp", "arrayhub.SparseArray"}:
+        function = IMPORTS[to].__name__ if to in IMPORTS else "convert" if to == "xarray" else f"as_{to}"
+        for way in ("", "copy=None", "copy=True", "missing='nan'", "missing='nan', copy=True", "dtype='float64'"):
+            made = ", ".join(filter(None, ("x", "'xarray'" if to == "xarray" else "", way)))
+            refusal = refusal_of(functools.partial(called, f"arrayhub.{function}({made})"), LATE[name]())
+            assert refusal is None or refusal.call != f"arrayhub.{function}({made})"
+            assert refusal is None or refusal.subject != "asnested" or refusal.call != "arrayhub.asnested(x)"
