@@ -942,7 +942,8 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     if narrow:      # before the export, which does not know that the elements were values
         obj, copy = narrow_for_jax(import_or_build(obj, None, False), to.call), None if copy is False else copy
     changed = change(obj, to, dtype, device)
-    if changed is not obj and not (copy is True and isinstance(changed, (Descriptor, Tree)) and not stays(changed, to)):
+    is_fresh = isinstance(changed, Descriptor) and (<Descriptor> changed).flags_ & COPIED      # others may share parts
+    if changed is not obj and (copy is not True or (is_fresh and stays(changed, to))):
         copy = True if is_built(obj, to) else None
     result = give(changed, to, copy, allow_readonly)
     if mask is None:

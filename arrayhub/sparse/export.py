@@ -127,7 +127,7 @@ def convert_like(
         if not stays and copy is False and device is None:
             raise Refusal(call, f"the memory is on {x.device}, and copy=False forbids a copy", "copy=None")
         x = x.to_device(target)
-    return export(x, library, copy if x is given else None, matrix=cls is not None and _is_matrix(cls))
+    return export(x, library, copy if copy or x is given else None, matrix=cls is not None and _is_matrix(cls))
 
 
 def _is_matrix(cls: type) -> bool:

@@ -372,9 +372,8 @@ def import_sparse(obj: Any, copy: Copy, dtype: Any = None, device: Any = None, v
         reason = f"{show(obj)} is of type {name_of_type(type(obj))}, which is not sparse"
         accepted = "sparse arrays of scipy, torch, jax, cupyx, pydata/sparse, oneDAL. Use arrayhub.asarray(x) otherwise"
         raise TypeRefusal("assparse", reason, accepted)
-    made = x._change(dtype, device)
-    if copy and made is x and root_of(type(obj)) != "onedal":  # oneDAL itself makes a copy
-        made = x.copy()
+    made = x.copy() if copy and root_of(type(obj)) != "onedal" else x  # oneDAL itself makes a copy
+    made = made._change(dtype, device)
     return made if validate else made._with_parts(made.data, made.structure, TRUSTED)
 
 

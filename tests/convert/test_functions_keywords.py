@@ -122,6 +122,29 @@ def test_memory_is_shared_if_dtype_and_device_change_nothing(library):
         assert ah.asarray(export(x, library, copy=True, **keywords)).ptr != x.ctypes.data
 
 
+CHANGES = ({"dtype": "f4"}, {"dtype": "f8"}, {"dtype": "i8"}, {"device": "cpu"})
+
+
+@pytest.mark.parametrize("keywords", CHANGES, ids=str)
+def test_a_copy_with_other_keywords_shares_no_part(keywords):
+    """Parts that `dtype` and `device` do not change, such as offsets and indices, are copied, too."""
+    rows, equal = awkward.Array([[1.0, 2.0], [3.0]]), pyarrow.array([[1.0, 2.0], [3.0, 4.0]])
+    offsets = np.asarray(rows.layout.offsets)
+    tensor = ah.as_torch(rows, copy=True, **keywords)
+    assert not np.shares_memory(tensor.offsets().numpy(), offsets)
+    assert not np.shares_memory(tensor.values().numpy(), rows.layout.content.data)
+    dense = ah.as_numpy(equal, copy=True, **keywords)
+    assert dense.flags.writeable and not np.shares_memory(dense, equal.values.to_numpy())
+    matrix = scipy_sparse.csr_array(np.eye(3))
+    for library in (ah.as_scipy, ah.as_torch, ah.assparse):
+        made = ah.as_scipy(library(matrix, copy=True, **keywords))
+        assert not any(np.shares_memory(getattr(made, k), getattr(matrix, k)) for k in ("data", "indices", "indptr"))
+    column = pandas.Series([1, 2], dtype="Int64")
+    made = ah.as_pandas(column, copy=True, **keywords)
+    column.iloc[0] = 9
+    assert made.tolist() == [1, 2]
+
+
 def test_dtype_converts_rows_of_different_lengths():
     for x in ([[1, 2], [3]], pyarrow.array([[1, 2], [3]]), awkward.Array([[1, 2], [3]]), polars.Series([[1, 2], [3]])):
         made = ah.as_torch(x, dtype=torch.float32)
