@@ -97,6 +97,18 @@ def test_exports_work_or_raise_an_error_that_suggests_a_call(name):
         ah.as_numpy(x)
 
 
+@pytest.mark.parametrize("type_", [pa.decimal32(9, 2), pa.decimal64(18, 2)], ids=str)
+def test_decimals_of_fewer_bits_keep_their_values_in_lists_and_records_of_polars(type_):
+    most = D(10) ** (type_.precision - 2) - D("0.01")
+    x = pa.array([most, -most, None, D("-0.01"), D(0)], type_)[1:]
+    rows = pa.ListArray.from_arrays(pa.array([0, 2, 4], pa.int32()), x)
+    for column in (x, rows, pa.chunked_array([x, x[1:]]), pa.StructArray.from_arrays([x, rows.values], ["a", "b"])):
+        polars_made = ah.as_polars(column)
+        made = polars_made.to_dicts() if hasattr(polars_made, "to_dicts") else polars_made.to_list()
+        assert made == column.to_pylist()
+        assert ah.explain(column, to="polars").verdicts[0].verdict == "copy=True"
+
+
 def test_null_fields_of_missing_records_stay_null():
     record = pa.StructArray.from_arrays([pa.nulls(3)], ["u"], mask=pa.array([False, True, False]))
     x = ah.asnested(record)["u"]

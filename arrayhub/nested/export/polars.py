@@ -10,7 +10,7 @@ from arrayhub._core.errors import PACKED_BOOLEANS, RangeRefusal, Refusal, first_
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.convert.containers import without_index
-from arrayhub.convert.functions import as_numpy
+from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.target import is_dense
 from arrayhub.nested.array import (
     NestedArray,
@@ -164,12 +164,21 @@ def for_polars(node: Any) -> Any:
         return rebuild(node) if node.validity_offset and node.content.ndim > 1 else node
     if kind.characters:
         return with_views(node)
+    if _is_narrow_decimal(node):
+        low = as_numpy(node.buffers[0]).astype(np.int64)
+        words = np.stack((low, low >> 63), axis=1).view("V16").reshape(-1)
+        return rebuild(node, meaning=node.meaning.rpartition(",")[0], buffers=(asarray(words),))
     if kind.opaque:
         return for_polars(decode(node, "polars")) if is_list_view(node) or is_run_end(node) else node
     if kind.ends and node.meaning is None:
         return wide_lists(node, for_polars(node.content))
     # polars 2.1 imports a map as its Map type, and converts the int32 offsets itself
     return rebuild(node, for_polars) if kind.lists or kind.fields or kind.chunks else node
+
+
+def _is_narrow_decimal(node: NestedArray) -> bool:
+    """Return whether a node has decimals of 32 or 64 bits. Inside lists and records, polars 2.1 reads them as 128 bits."""
+    return kind_of(node).opaque and str(node.meaning)[:2] == "d:" and node.buffers[0].itemsize < 16
 
 
 def _check_opaque(node: NestedArray) -> None:
@@ -205,6 +214,8 @@ def _why_values_are_copied(node: Any) -> str:
         return "polars has times of day only in nanoseconds, and converts other times of day"
     if is_run_end(node):
         return RUNS
+    if _is_narrow_decimal(node):
+        return "polars has decimals of 128 bits only, and other decimals are converted"
     if kind_of(node).indices and not kind_of(nested_of(node.content)).characters:
         return "polars has categories of strings only, and replaces each index by its value"
     return LIST_VIEWS if is_list_view(node) else ""
