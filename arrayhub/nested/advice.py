@@ -713,6 +713,8 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
     fields = kind_of(column.leaf).fields
     if not column.lists and array is None and column.suits(consumer):
         why = "strings become NumPy's StringDType, which stores them in its own arena"
+        if source.kind == "values" and isinstance(source.refusal, ValueRefusal):  # text that ends in NUL
+            return Verdict(consumer, CANNOT, source.reason, call_of(consumer, "arrayhub.asnested(x)", "copy=True"))
         return Verdict(consumer, COPY, why, call_of(consumer, "x", "copy=True"))
     if fields and not column.lists and own and consumer == "numpy":  # an array of records
         convert_none = partial(as_numpy, part(column.leaf, 0, 0), copy=True)  # also the index of a pandas frame

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import X_NAME, RangeRefusal, TypeRefusal, form_of, reason_of, show
+from arrayhub._core.errors import X_NAME, RangeRefusal, TypeRefusal, ValueRefusal, form_of, reason_of, show
 from arrayhub.array.casting import check_common, common, ticks
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
@@ -90,6 +90,7 @@ def _with_ndarrays(values: Sequence[Any], level: int) -> list[Any]:
         except (BufferError, TypeError) as error:
             refusal = form_of(error)
             call = getattr(refusal, "call", "") if level == 0 and len(set(map(type, values))) == 1 else ""
+            call = f"{call}.to_list()" if call == "arrayhub.asnested(x)" else call  # a list has no NestedArrays
             call = call and f"arrayhub.asnested([{X_NAME.sub('row', call)} for row in x])"
             raise type(refusal)(f"asnested: element {len(rows)} of the list", reason_of(refusal), call=call) from error
     return rows
@@ -243,10 +244,8 @@ def _utf8(text: str) -> bytes:
     try:
         return str.encode(text)
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"asnested: {show(text)} cannot be encoded as UTF-8 ({error}). Pass the bytes of"
-            " text.encode(errors='surrogatepass')"
-        ) from None
+        reason = f"{show(text)} cannot be encoded as UTF-8 ({error})"
+        raise ValueRefusal("asnested", reason, "the bytes of text.encode(errors='surrogatepass')") from None
 
 
 def _bytes(values: Any, present: Any, mask: Any, level: int) -> NestedArray:

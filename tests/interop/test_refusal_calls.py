@@ -491,6 +491,12 @@ REFUSED = {
         dict.fromkeys(("arrow", "polars", "pandas", "awkward"), ""),
     ),
     "number and array of no dimension": (lambda: [np.array(1.0), 2], dict.fromkeys(("arrow", "polars"), "")),
+    "text that ends in NUL": (lambda: ["a\0"], {"numpy": "arrayhub.as_numpy(arrayhub.asnested(x), copy=True)"}),
+    "text with surrogates": (lambda: ["\ud800"], dict.fromkeys(("arrow", "polars"), "")),
+    "list of arrays with missing elements": (
+        lambda: [pytest.importorskip("pyarrow").array([1, None])] * 2,
+        {"arrow": "arrayhub.as_arrow(arrayhub.asnested([arrayhub.asnested(row).to_list() for row in x]))"},
+    ),
     "sparse matrix of pyarrow": (
         lambda: pytest.importorskip("pyarrow").SparseCSRMatrix.from_dense_numpy(np.eye(2, dtype="f4")),
         {"numpy": "arrayhub.as_numpy(x.to_tensor())", "jax": "arrayhub.as_jax(x.to_tensor(), copy=True)", "scipy": ""},
