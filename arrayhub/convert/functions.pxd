@@ -7,6 +7,7 @@ cdef bint import_copied(Descriptor a, object obj) except -1
 cpdef bint is_traced() noexcept
 cdef Descriptor import_array(object obj, object stream)
 cpdef Descriptor import_allowed(object obj, object copy, str call)
+cdef object read_inner(object obj, object row, object wrappers)
 cdef object give_as(
     object obj, Library to, object copy, object dtype, object device, object missing, bint allow_readonly=*, Descriptor array=*
 )

@@ -18,7 +18,7 @@ from arrayhub._core.tree cimport Tree
 from arrayhub.adapters cimport type_cache
 from arrayhub.adapters.arrow cimport is_stream
 from arrayhub.adapters.type_cache cimport REMEMBERED_ARRAY_TYPES, types_generation
-from arrayhub.convert.functions cimport give_as, import_allowed
+from arrayhub.convert.functions cimport give_as, import_allowed, read_inner
 from arrayhub.libraries.known cimport Library
 from arrayhub.libraries.numpy cimport is_value
 
@@ -511,7 +511,7 @@ cdef Target target_like(model, ArrayType found, Descriptor array=None):
     `array` is the imported `model`, or None.
     """
     while found.wraps:
-        model = wrappers.inside(model)
+        model = read_inner(model, wrappers.known(type(model)), wrappers)
         found = array_type(model) or _UNKNOWN
         array = None
     device = find_device(model, found, array)

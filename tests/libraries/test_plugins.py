@@ -285,6 +285,14 @@ def test_error_names_the_parse_function_that_failed(board, parse, error, words):
     assert f"registered for {name!r}" in text and f"{name}.Board: " in text
 
 
+@pytest.mark.parametrize("function", [ah.placement, lambda x: ah.like(np.ones(2), x)], ids=["placement", "like"])
+@pytest.mark.parametrize("parse", [failing, lambda x: x], ids=["raises", "itself"])
+def test_failing_parse_function_of_a_model_raises(board, parse, function):
+    ah.register_library(board.__name__, types=["Board"], parse=parse)
+    with pytest.raises(ah.InterfaceError, match=rf"registered for '{board.__name__}', r"):
+        function(board.Board(np.arange(4.0)))
+
+
 @pytest.mark.parametrize(
     ("attribute", "value", "words"),
     [
