@@ -166,10 +166,10 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str, *arguments: 
     refusal: BaseException = form_of(error)
     if isinstance(refusal, Refusal) and not getattr(_advising, "now", False):
         failed = _failed_calls(obj, consumer, *arguments, **options)
-        failed += [call_of(NESTED)] if refusal.subject == "asnested" else []
         if not _is_complete(refusal):
             _complete(refusal, obj, consumer, failed)
-        refusal.call = "" if refusal.call in failed else refusal.call
+        own = call_of(NESTED) if refusal.subject == "asnested" else ""
+        refusal.call = "" if refusal.call in (own, *failed) else refusal.call
     return refusal
 
 

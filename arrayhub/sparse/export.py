@@ -269,8 +269,8 @@ def check_kind(kind: SparseKind, library: str) -> None:
         reason = _COUNTS
     elif kind.dense_ndim and not rules.dense:
         reason = f"shape {kind.shape} has dense dimensions, which are not supported"
-    elif rules.max_ndim and len(kind.shape) > rules.max_ndim:
-        reason, accepted = f"shape {kind.shape} has {len(kind.shape)} dimensions", str(rules.max_ndim)
+    elif (rules.max_ndim and len(kind.shape) > rules.max_ndim) or (library == "scipy" and not kind.shape):
+        reason, accepted = f"shape {kind.shape} has {len(kind.shape)} dimensions", str(rules.max_ndim or "1 or more")
     elif values and kind.dtype.char not in values:
         names = ", ".join(dict.fromkeys(np.dtype(char).name for char in values))
         reason, accepted = f"values of {kind.dtype} are not supported", names

@@ -491,6 +491,10 @@ REFUSED = {
         dict.fromkeys(("arrow", "polars", "pandas", "awkward"), ""),
     ),
     "number and array of no dimension": (lambda: [np.array(1.0), 2], dict.fromkeys(("arrow", "polars"), "")),
+    "sparse tensor of 0 dimensions": (
+        lambda: pytest.importorskip("torch").tensor(3.0).to_sparse(),
+        {"scipy": "arrayhub.assparse(x).to_dense()"},
+    ),
     "text that ends in NUL": (lambda: ["a\0"], {"numpy": "arrayhub.as_numpy(arrayhub.asnested(x), copy=True)"}),
     "text with surrogates": (lambda: ["\ud800"], dict.fromkeys(("arrow", "polars"), "")),
     "list of arrays with missing elements": (

@@ -10,12 +10,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import type_name
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.functions import as_torch, convert
-from arrayhub.nested.array import (
-    NestedArray,
-    check_names,
-    nested_of,
-    to_string_dtype,
-)
+from arrayhub.nested.array import NestedArray, check_names, nested_of, to_string_dtype
 from arrayhub.nested.asnested import has_variable_length
 from arrayhub.nested.concatenate import copied_chunk, single_chunk
 from arrayhub.nested.conform import with_byte_booleans

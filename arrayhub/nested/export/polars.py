@@ -177,7 +177,7 @@ def for_polars(node: Any) -> Any:
 
 
 def _is_narrow_decimal(node: NestedArray) -> bool:
-    """Return whether a node has decimals of 32 or 64 bits. Inside lists and records, polars 2.1 reads them as 128 bits."""
+    """Return whether a node has decimals of 32 or 64 bits. polars 2.1 reads those in lists and records as 128 bits."""
     return kind_of(node).opaque and str(node.meaning)[:2] == "d:" and node.buffers[0].itemsize < 16
 
 
