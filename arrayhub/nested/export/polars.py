@@ -167,7 +167,7 @@ def for_polars(node: Any) -> Any:
     if _is_narrow_decimal(node):
         low = as_numpy(node.buffers[0]).astype(np.int64)
         words = np.stack((low, low >> 63), axis=1).view("V16").reshape(-1)
-        return rebuild(node, meaning=node.meaning.rpartition(",")[0], buffers=(asarray(words),))
+        return rebuild(node, meaning=str(node.meaning).rpartition(",")[0], buffers=(asarray(words),))
     if kind.opaque:
         return for_polars(decode(node, "polars")) if is_list_view(node) or is_run_end(node) else node
     if kind.ends and node.meaning is None:
