@@ -84,9 +84,9 @@ def coo_of_columns(obj: Any) -> str:
     """
     is_table = getattr(obj, "ndim", 1) == 2
     dtypes = list(obj.dtypes) if is_table else [obj.dtype]
-    if not dtypes or any(getattr(dtype, "fill_value", None) != 0 for dtype in dtypes):
-        return ""
-    return "x.sparse.to_coo()" if is_table else "x.to_frame().sparse.to_coo()"
+    column = "x.to_frame()" if hasattr(obj, "to_frame") else "arrayhub.as_pandas(x).to_frame()"
+    is_sparse = dtypes and all(getattr(dtype, "fill_value", None) == 0 for dtype in dtypes)
+    return f"{'x' if is_table else column}.sparse.to_coo()" if is_sparse else ""
 
 
 def _dtype_of_awkward(obj: Any) -> Any:

@@ -495,6 +495,10 @@ REFUSED = {
         lambda: pytest.importorskip("torch").tensor(3.0).to_sparse(),
         {"scipy": "arrayhub.assparse(x).to_dense()"},
     ),
+    "sparse array of pandas": (
+        lambda: pytest.importorskip("pandas").arrays.SparseArray([0, 1]),
+        {"scipy": "arrayhub.as_scipy(arrayhub.as_pandas(x).to_frame().sparse.to_coo())"},
+    ),
     "text that ends in NUL": (lambda: ["a\0"], {"numpy": "arrayhub.as_numpy(arrayhub.asnested(x), copy=True)"}),
     "text with surrogates": (lambda: ["\ud800"], dict.fromkeys(("arrow", "polars"), "")),
     "list of arrays with missing elements": (
