@@ -87,9 +87,10 @@ cdef bint in_fortran_order(Descriptor a, object order, str call) except -1:
 cdef Descriptor order_elements(Descriptor a, object order, str call):
     """Return a view whose elements have in C order the requested order. Raise BufferError for packed elements."""
     refuse_packed(a, call)
-    if order == "K":
+    cdef bint reversed_order = in_fortran_order(a, order, call)
+    if order == "K" and 0 not in (<object> a).byte_strides:
         return transpose(a, slowest_first(a))
-    return transpose(a, None) if in_fortran_order(a, order, call) else a
+    return transpose(a, None) if reversed_order else a
 
 
 # -------------------------------------------------------------------------------------------------------------- elements
@@ -273,7 +274,7 @@ _Absent = _Unlisted("_Absent", (), {"__module__": __name__, **{name: make_hint(n
 cdef extern from *:
     """
     /* Allocate an instance of a tuple subclass. tuple.__new__ would require another tuple, and copy its items. The garbage
-       collector does not track the instance, as it does not track tuples of integers. */
+       collector does not track the instance, as it untracks tuples of integers. */
     static PyObject *arrayhub_new_strides(PyTypeObject *cls, Py_ssize_t nd) {
         PyTupleObject *steps = PyObject_GC_NewVar(PyTupleObject, cls, nd);
         if (steps == NULL) return NULL;
@@ -893,7 +894,7 @@ cdef class USMArray(Descriptor):
         ----------
         order : {"C", "F", "A", "K"}, optional
             The order of the elements. "A" is "F" for an array that is contiguous only in this order, else "C". "K" takes the
-            dimensions in the order of decreasing strides.
+            dimensions in the order of decreasing strides, and is "A" for arrays with a stride of 0.
 
         Raises
         ------
@@ -987,7 +988,7 @@ cdef class USMArray(Descriptor):
         ----------
         order : {"C", "F", "A", "K"}, optional
             The order of the elements. "A" is "F" for an array that is contiguous only in this order, else "C". "K" takes the
-            dimensions in the order of decreasing strides.
+            dimensions in the order of decreasing strides, and is "A" for arrays with a stride of 0.
 
         Examples
         --------

@@ -222,7 +222,7 @@ cdef object without_missing(object obj, object missing, object dtype):
         return made
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         refusal = error
-    raise hooks.advice.complete_refusal(refusal, obj, "arrayhub")
+    raise hooks.advice.complete_refusal(refusal, obj, "arrayhub", False, dtype, None, missing)
 
 
 cdef Descriptor import_or_build(
@@ -259,8 +259,10 @@ cdef Descriptor import_via_allowed(object obj, object stream, object via, object
         return import_via(obj, stream, via)
     except BufferError as error:
         refusal = error
-    resolved = None if copy is False else transfer.copy(obj) if isinstance(obj, Descriptor) else copy_unshared(obj)
-    if resolved is None or is_image(obj):
+    if copy is False or is_image(obj):
+        raise refusal
+    resolved = transfer.copy(obj) if isinstance(obj, Descriptor) else copy_unshared(obj)
+    if resolved is None:
         raise refusal
     a = import_via(resolved, stream, via)
     a.flags_ |= COPIED
@@ -268,6 +270,7 @@ cdef Descriptor import_via_allowed(object obj, object stream, object via, object
 
 
 cdef inline bint is_image(object obj) except -1:
+    """Return whether an object is a ``PIL.Image``."""
     return importer_of(record_of(obj)) == _PIL.first_importer
 
 
@@ -347,8 +350,9 @@ def refuse_bytes(obj, dtype, /):
         return
     shown = repr(dtype) if type(dtype) is str else repr(wanted.name)
     reason = f"{name_of_type(type(obj))} consists of bytes without a type, and dtype is {shown}"
-    count, contiguous = asarray(obj).nbytes, asarray(obj).flags["C"]
-    call = f"arrayhub.asarray(x){'' if contiguous else '.copy()'}.view({shown})"
+    array = asarray(obj)
+    count, copied = array.nbytes, "" if array.flags["C"] else ".copy()"
+    call = f"arrayhub.asarray(x){copied}.view({shown})"
     if count % wanted.itemsize:
         reason += f", which does not divide {count} bytes into elements of {wanted.itemsize} bytes"
         call = ""
@@ -418,7 +422,9 @@ cdef Descriptor cast_imported(Descriptor a, object obj, object dtype):
         return numpy_library.copy_values_as(import_elements(obj), dtype)
     try:
         return transfer.astype(a, dtype)
-    except RuntimeError as error:      # of NumPy, for text that is too short for a time
+    except RuntimeError as error:      # of NumPy, for strings that are too short for a time
+        if get_dtype(a).kind not in "mM" or dtype.kind not in "SU":
+            raise
         raise ValueRefusal("dtype", first_line(error)) from error
     except (TypeError, ValueError) as error:      # of NumPy
         raise name_argument(form_of(error), "dtype")
@@ -942,8 +948,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     if narrow:      # before the export, which does not know that the elements were values
         obj, copy = narrow_for_jax(import_or_build(obj, None, False), to.call), None if copy is False else copy
     changed = change(obj, to, dtype, device)
-    is_fresh = isinstance(changed, Descriptor) and (<Descriptor> changed).flags_ & COPIED      # others may share parts
-    if changed is not obj and (copy is not True or (is_fresh and stays(changed, to))):
+    if changed is not obj and (copy is not True or is_whole_copy(changed, to)):
         copy = True if is_built(obj, to) else None
     result = give(changed, to, copy, allow_readonly)
     if mask is None:
@@ -951,6 +956,15 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     if to is _NUMPY:
         return numpy.ma.MaskedArray(result, numpy_library.emit(transfer.to_host(mask)))
     return result, give_as(mask, to, None if copy is False else copy, None, device, None)
+
+
+cdef bint is_whole_copy(object changed, Library to) except -1:
+    """Return whether an array that `change` made is the copy for a library. Jagged and sparse arrays may share parts."""
+    if isinstance(changed, Descriptor):
+        return (<Descriptor> changed).flags_ & COPIED and stays(changed, to)
+    if is_own(changed, _TORCH):
+        return not changed.is_nested and changed.layout is sys.modules["torch"].strided
+    return is_of_jax(changed)
 
 
 cdef bint is_complete(object obj, object missing) except -1:

@@ -192,19 +192,22 @@ cdef class Target:
     def dtype(self, str call not None):
         """Return the element type of the model."""
         if self.model is None:
-            raise ValueError(
-                f"{call}: dtype is 'model', but the model is a module or a type; accepted: an array as the model"
-            )
+            raise ValueError(f"{call}: dtype is 'model', but the model is a module or a type; accepted: an array as the model")
         try:
             return asarray(self.model).dtype
         except PASSES_ON:
             raise
         except (BufferError, TypeError) as error:
-            own = getattr(self.model, "type" if self.library == "arrow" else "dtype", None)
-            if own is None:
-                reason = f"'model' requires a model with elements of one type, and {form_of(error).reason}"
-                raise TypeRefusal("dtype", reason) from error
-        return requested_dtype(own)
+            refusal = error
+        own = getattr(self.model, "type" if self.library == "arrow" else "dtype", None)
+        try:
+            found = None if own is None else requested_dtype(own)
+        except TypeError:
+            found = None
+        if found is None:
+            reason = f"'model' requires a model with elements of one type, and {form_of(refusal).reason}"
+            raise TypeRefusal("dtype", reason) from refusal
+        return found
 
     cdef object _move(self, obj, str call, bint allowed, str advice):
         """Return `obj` in the kind of memory of the model. Lists are built there."""
@@ -474,7 +477,8 @@ def convert_to(Target target not None, obj, str call not None, copy, dtype=None,
     except Refusal as error:
         refusal = error
     is_complete = refusal.call or target.library == OWN
-    raise refusal if is_complete else hooks.advice.complete_refusal(refusal, obj, target.library)
+    raise refusal if is_complete else hooks.advice.complete_refusal(
+        refusal, obj, target.library, copy, dtype, None, missing)
 
 
 cpdef Target target_of(model, str call):

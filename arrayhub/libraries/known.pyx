@@ -243,11 +243,11 @@ cdef Descriptor parse_plane(object obj, object stream):
 
 
 cdef int check_arrow_export(object obj) except -1:
-    """Raise Refusal for an image whose export through Arrow crashes Pillow, before Pillow 13. Load the image from its file."""
+    """Load an image from its file. Raise Refusal if Pillow before 13 would crash when it exports the image through Arrow."""
     obj.load()
     version = sys.modules["PIL"].__version__
     if (obj.readonly or 0 in obj.size) and int(version.partition(".")[0]) < 13:
-        raise Refusal("PIL.Image", f"Pillow {version} does not share memory of files and buffers, or without pixels",
+        raise Refusal("PIL.Image", f"Pillow {version} crashes when it shares an image of a file or a buffer, or without pixels",
                       "Pillow 13, or copy=None", "arrayhub.asarray(x, copy=None)")
     return 0
 
@@ -263,17 +263,19 @@ cdef Descriptor parse_image(object obj, object stream):
     from PIL import ImageMode
 
     cdef Descriptor a = None
+    cdef object failed = None
     check_arrow_export(obj)
     try:
         a = arrow.parse(obj, stream) if obj.mode in SHARED_MODES else None
     except (InterfaceError, MemoryError):
         raise
-    except Exception:
-        pass
+    except Exception as error:
+        failed = error
     if a is None:
         why = (f"Pillow stores mode {obj.mode!r} in another form" if obj.mode not in SHARED_MODES else
                "Pillow shares images in one block of memory, by default up to 16 MB, without padded rows")
-        raise Refusal("PIL.Image", f"the image can only be copied; {why}", "copy=None", "arrayhub.asarray(x, copy=None)")
+        reason = f"the image can only be copied; {why}"
+        raise Refusal("PIL.Image", reason, "copy=None", "arrayhub.asarray(x, copy=None)") from failed
     mode = ImageMode.getmode(obj.mode)
     bands = len(mode.bands)
     view = (<object> a).reshape((obj.height, obj.width, *a.shape[1:]))

@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -570,7 +570,7 @@ def _type_of_copy(array: Any) -> Any:
 
 
 def _empty(dtype: Any, ndim: int = 1) -> Any:
-    """Return an array without elements, or None if `dtype` is not an element type. Records have gaps between fields."""
+    """Return an empty array, or None if `dtype` is not an element type. Of records, return two, which have gaps."""
     found = None if dtype is None else attempt(requested_dtype, dtype)[0]
     return None if found is None else attempt(asarray, np.zeros((2 * bool(found.names),) * ndim, found))[0]
 
@@ -717,8 +717,8 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
             return Verdict(consumer, CANNOT, source.reason, call_of(consumer, "arrayhub.asnested(x)", "copy=True"))
         return Verdict(consumer, COPY, why, call_of(consumer, "x", "copy=True"))
     if fields and not column.lists and own and consumer == "numpy":  # an array of records
-        convert_none = partial(as_numpy, part(column.leaf, 0, 0), copy=True)  # also the index of a pandas frame
-        why = column.why or ("elements are missing" if column.missing else find_obstacle(convert_none))
+        why = column.why or ("elements are missing" if column.missing else "")
+        why = why or attempt(as_numpy, part(column.leaf, 0, 0), copy=True)[1]  # also the index of a pandas frame
         if why:
             return Verdict(consumer, CANNOT, why)
         return Verdict(consumer, COPY, "NumPy stores records side by side", call_of(consumer, "x", "copy=True"))
@@ -1034,7 +1034,7 @@ def _call_on_pandas(obj: Any, consumer: str) -> str:
 
 
 def _array_like(obj: Any) -> Any:
-    """Return an array or a pandas object without elements, of the type that the table's call on `obj` returns."""
+    """Return an array, or an object of pandas or polars, of the type that the table's call on `obj` returns."""
     if root_of(type(obj)) == "torch":
         return _tensor_like(obj)
     if hasattr(obj, "divisions"):  # of dask.dataframe, which computes objects of pandas

@@ -55,7 +55,7 @@ from arrayhub.convert.functions import as_numpy, asarray
 
 cdef extern from *:
     """
-    /* Copy n + 1 int32 offsets to int64, and return whether they are valid: from 0 or more on, and never decreasing. */
+    /* Copy n + 1 int32 offsets to int64, and return whether they start at 0 or more and never decrease. */
     #if defined(__GNUC__) && !defined(__clang__)
     __attribute__((optimize("O3")))     /* GCC vectorizes loops of unknown length only with -O3, and clang also with -O2 */
     #endif

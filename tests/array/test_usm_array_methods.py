@@ -111,7 +111,8 @@ def test_flatten_copies_and_ravel_views(a, order):
 
 
 def test_order_k_is_the_order_of_the_memory_as_in_numpy():
-    for a in (BASE.transpose(2, 0, 1), BASE.transpose(1, 0, 2)[:, ::-1], BASE[::-1].T, BASE[:, ::2].transpose(2, 0, 1)):
+    repeated = np.broadcast_to(BASE, (2, *BASE.shape))
+    for a in (BASE.transpose(2, 0, 1), BASE.transpose(1, 0, 2)[:, ::-1], BASE[::-1].T, BASE[:, ::2].T, repeated):
         assert ah.asarray(a).flatten("K").tolist() == a.flatten("K").tolist()
     assert ah.asarray(BASE.transpose(2, 0, 1)).ravel("K").ptr == BASE.ctypes.data
 

@@ -145,6 +145,11 @@ def test_a_copy_with_other_keywords_shares_no_part(keywords):
     assert made.tolist() == [1, 2]
 
 
+def test_a_cast_tensor_is_not_copied_again():
+    cast = ah.as_torch(torch.ones(2, requires_grad=True), dtype="f8", copy=True)
+    assert cast.grad_fn.name() == "ToCopyBackward0"
+
+
 def test_dtype_converts_rows_of_different_lengths():
     for x in ([[1, 2], [3]], pyarrow.array([[1, 2], [3]]), awkward.Array([[1, 2], [3]]), polars.Series([[1, 2], [3]])):
         made = ah.as_torch(x, dtype=torch.float32)

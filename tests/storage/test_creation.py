@@ -603,7 +603,7 @@ WRONG_TYPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", WRONG_TYPES, ids=str)
+@pytest.mark.parametrize("wrong", WRONG_TYPES, ids=lambda wrong: next(iter(wrong)))
 def test_arguments_of_other_types_are_rejected(wrong):
     with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
         empty(**{"shape": (1, 3), "layout": (0, 1), "alignment": 8, **wrong})

@@ -118,11 +118,11 @@ def _convert_columns(frame: Any, missing: Any, **options: Any) -> Any:
 
 
 def _copy(pandas: Any, column: Any) -> Any:
-    """Return a copy of a Series or a DataFrame, also of the memory of Arrow, which ``Series.copy`` shares."""
+    """Return a copy of a Series or a DataFrame. ``Series.copy`` shares memory of Arrow, which `as_arrow` copies."""
     made = column.copy()
     if column.ndim == 1 and isinstance(column.array, pandas.arrays.ArrowExtensionArray):
         values = column.dtype.__from_arrow__(as_arrow(column, copy=True))
-        return pandas.Series(values, column.index, name=column.name, copy=False).__finalize__(column)
+        return column._constructor(values, made.index, copy=False).__finalize__(column)
     for k, dtype in enumerate(column.dtypes if column.ndim == 2 else ()):
         if isinstance(dtype, (pandas.ArrowDtype, pandas.StringDtype)):
             made.isetitem(k, _copy(pandas, column.iloc[:, k]))

@@ -202,7 +202,8 @@ def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
     if series.dtype != polars.Categorical or not all(kind_of(c).indices and c.meaning == "ordered" for c in chunks):
         return series
     categories, *others = (nested_of(chunk.content).to_list() for chunk in chunks)
-    is_enum = len({*categories, None}) == len(categories) + 1 and all(other == categories for other in others)
+    is_enum = None not in categories and len(set(categories)) == len(categories)
+    is_enum = is_enum and all(other == categories for other in others)
     return series.cast(polars.Enum(categories)) if is_enum else series
 
 

@@ -106,7 +106,7 @@ def test_copy_of_a_series_has_its_own_memory():
     for series in (pd.Series([1.5, 2.5], [5, 7], kind) for kind in ("float64", "double[pyarrow]", "Float64")):
         for x, dtype in ((x, dtype) for x in (series, series.to_frame()) for dtype in (None, "f8")):
             made = ah.as_pandas(x, copy=True, dtype=dtype).squeeze()
-            assert made.index.equals(series.index) and made.tolist() == [1.5, 2.5]
+            assert made.index.equals(series.index) and made.index is not x.index and made.tolist() == [1.5, 2.5]
             assert not np.shares_memory(ah.as_numpy(made), ah.as_numpy(series))
     with pytest.raises(TypeError, match="as_pandas: copy is 'perhaps'"):
         ah.as_pandas(series, copy="perhaps")
