@@ -457,9 +457,7 @@ cdef int check_element(object item) except -1:
             raise
         a = import_array(resolved, None)
     if not host_readable(a):
-        raise Refusal(
-            "asarray", f"the memory is on {device_name(a)}, which the host cannot read", call="arrayhub.to_host(x)"
-        )
+        raise Refusal("asarray", f"the memory is on {device_name(a)}, which the host cannot read", call="arrayhub.to_host(x)")
     return 0
 
 

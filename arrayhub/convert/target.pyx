@@ -161,8 +161,7 @@ cdef class Target:
         cls = self.cls if self.cls is not None else type(self.model)
         device = self.device if move else None
         sparse_class = cls if sparse_library(cls) is not None else None
-        return hooks.sparse.convert_like(call, obj, self.library, self.device, copy, dtype, device, sparse_class,
-                                         checked)
+        return hooks.sparse.convert_like(call, obj, self.library, self.device, copy, dtype, device, sparse_class, checked)
 
     cdef str _inner(self):
         """Return the library of the data of the model, which belongs to xarray."""

@@ -255,7 +255,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         found = _advise(obj, consumer, replace(source, needs_copy=False))
         return Verdict(consumer, found.verdict, found.reason, found.call.replace("(x)", "(x, copy=True)"))
     array = source.array
-    if (array is None or consumer in NESTING) and is_frame(obj) and not obj.columns.is_unique:
+    if (array is None or consumer in (*NESTING, NESTED)) and is_frame(obj) and not obj.columns.is_unique:
         renamed = obj.set_axis(range(obj.shape[1]), axis=1)
         call = _call_on("x.set_axis(range(x.shape[1]), axis=1)", renamed, consumer)
         return Verdict(consumer, CANNOT, find_obstacle(import_nested, obj), call)

@@ -221,11 +221,13 @@ def test_suggested_call_works_for_objects_that_need_preparation(make, to):
     assert eval(call, {"arrayhub": ah, "jax": sys.modules.get("jax"), "pyarrow": pa, "x": x}) is not None
 
 
-@pytest.mark.parametrize("to", ["arrow", "polars", "awkward"])
+@pytest.mark.parametrize("to", ["arrow", "polars", "awkward", "arrayhub.NestedArray"])
 @pytest.mark.parametrize("rows", [[[1, 2], [3, 4]], [["x", 2.0], ["y", 4.0]]], ids=["one type", "several types"])
 def test_explain_suggests_a_call_for_repeated_column_names(rows, to):
     x = _frame(rows)
-    assert [verdict.verdict for verdict in ah.explain(x, to=to).verdicts] == ["cannot"]
+    explained = ah.explain(x, to=to)
+    assert [verdict.verdict for verdict in explained.verdicts] == ["cannot"]
+    assert "x.set_axis(" in explained.call
     with pytest.raises(BufferError, match=r"several columns named 'a'.*x\.set_axis\(range\(x\.shape\[1\]\), axis=1\)"):
         ah.convert(x, to, copy=True)
 

@@ -17,7 +17,7 @@ LINES = {
     "arrayhub/adapters": 6295,
     "arrayhub/array": 2411,
     "arrayhub/capi": 1500,
-    "arrayhub/convert": 4660,
+    "arrayhub/convert": 4657,
     "arrayhub/include": 1900,
     "arrayhub/inspection": 2775,
     "arrayhub/libraries": 4119,
