@@ -80,7 +80,7 @@ def as_pandas(
     (2, 2)
     """
     pandas = needed("pandas", "to create its arrays")
-    if is_matrix_of_objects(obj):
+    if hasattr(type(obj), "ndim") and obj.ndim == 2 and is_matrix_of_objects(obj):
         columns = range(obj.shape[1])
         copy = None if copy is False else copy  # a strided column is encoded, as booleans and strings are
         parts = [as_pandas(obj[:, k], copy=copy, dtype=dtype, device=device, missing=missing) for k in columns]
