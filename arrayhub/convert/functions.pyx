@@ -867,7 +867,7 @@ def call_completing(function, obj, str name, /, *arguments, **options):
         return function(obj, *arguments, **options)
     except Refusal as error:
         refusal = error
-    raise hooks.advice.complete_refusal(refusal, obj, name, *arguments[:3], **options)
+    raise hooks.advice.complete_refusal(refusal, obj, name, *arguments[:3], **options)      # copy, dtype, device
 
 
 cdef extern from *:

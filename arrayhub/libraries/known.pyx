@@ -263,17 +263,17 @@ cdef Descriptor parse_image(object obj, object stream):
     from PIL import ImageMode
 
     cdef Descriptor a = None
-    cdef object failed = None
+    cdef object failed = None, why = f"Pillow stores mode {obj.mode!r} in another form"
     check_arrow_export(obj)
-    try:
-        a = arrow.parse(obj, stream) if obj.mode in SHARED_MODES else None
-    except (InterfaceError, MemoryError):
-        raise
-    except Exception as error:
-        failed = error
+    if obj.mode in SHARED_MODES:
+        why = "Pillow shares images in one block of memory, by default up to 16 MB, without padded rows"
+        try:
+            a = arrow.parse(obj, stream)
+        except (InterfaceError, MemoryError):
+            raise
+        except Exception as error:
+            failed = error
     if a is None:
-        why = (f"Pillow stores mode {obj.mode!r} in another form" if obj.mode not in SHARED_MODES else
-               "Pillow shares images in one block of memory, by default up to 16 MB, without padded rows")
         reason = f"the image can only be copied; {why}"
         raise Refusal("PIL.Image", reason, "copy=None", "arrayhub.asarray(x, copy=None)") from failed
     mode = ImageMode.getmode(obj.mode)

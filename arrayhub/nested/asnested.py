@@ -37,7 +37,7 @@ from arrayhub.convert.functions import (
     objects_of,
     refuse_bytes,
 )
-from arrayhub.convert.labels import cache_by_type, get_names, label_kind
+from arrayhub.convert.labels import get_names, label_kind
 from arrayhub.convert.names import NESTED, sparse_library
 from arrayhub.convert.target import array_of
 from arrayhub.libraries.known import derived_from
@@ -272,7 +272,6 @@ def find_arrays(obj: Any) -> list[Any]:
     return arrays
 
 
-@cache_by_type
 def arrow_loses_structure(cls: type) -> bool:
     """Return whether the instances of a type are arrays whose Arrow export loses structure.
 

@@ -90,7 +90,7 @@ def _with_ndarrays(values: Sequence[Any], level: int) -> list[Any]:
         except (BufferError, TypeError) as error:
             refusal = form_of(error)
             call = getattr(refusal, "call", "") if level == 0 and len(set(map(type, values))) == 1 else ""
-            call = f"{call}.to_list()" if call == "arrayhub.asnested(x)" else call  # a list has no NestedArrays
+            call = f"{call}.to_list()" if call == "arrayhub.asnested(x)" else call  # lists contain Python values
             call = call and f"arrayhub.asnested([{X_NAME.sub('row', call)} for row in x])"
             raise type(refusal)(f"asnested: element {len(rows)} of the list", reason_of(refusal), call=call) from error
     return rows

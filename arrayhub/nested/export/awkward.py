@@ -79,7 +79,8 @@ def as_awkward(
     awkward = needed("awkward", "to create its arrays")
     obj = without_index(obj)
     if copy and dtype is None and device is None and missing is None and isinstance(obj, awkward.Array):
-        return awkward.copy(obj) if check_copy(copy, "as_awkward") else obj
+        check_copy(copy, "as_awkward")
+        return awkward.copy(obj)
     return export("awkward", awkward, _to_awkward, obj, copy, dtype, device, missing, ("Array",))
 
 
