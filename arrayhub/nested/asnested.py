@@ -37,7 +37,7 @@ from arrayhub.convert.functions import (
     objects_of,
     refuse_bytes,
 )
-from arrayhub.convert.labels import get_names, label_kind
+from arrayhub.convert.labels import check_labels, get_names, label_kind, shape_of
 from arrayhub.convert.names import NESTED, sparse_library
 from arrayhub.convert.target import array_of
 from arrayhub.libraries.known import derived_from
@@ -98,7 +98,7 @@ def asnested(
     TypeError
         The elements have different types, such as numbers and strings, or a type that arrays do not support.
     ValueError
-        A string in a list contains surrogates, which UTF-8 cannot encode.
+        A string in a list contains surrogates, or the labels of two columns of a dict differ.
     OverflowError
         A time in a list does not fit in the 64 bits of its unit.
     InterfaceError
@@ -465,6 +465,10 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
 
 def _from_columns(columns: dict[Any, Any], copy: Copy) -> NestedArray:
     """Import a dict of columns, which have one length, as records that share the columns. Errors name the column."""
+    columns_with_labels = [(name, x) for name, x in columns.items() if label_kind(type(x)) and len(shape_of(x)) == 1]
+    labelled = [(f"column {show(name)}", x, False) for name, x in columns_with_labels]
+    for argument in labelled:
+        check_labels("asnested", [labelled[0], argument])
     parts: list[NestedArray] = []
     for name, column in columns.items():
         if not isinstance(name, str):

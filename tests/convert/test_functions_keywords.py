@@ -21,6 +21,7 @@ pyarrow = pytest.importorskip("pyarrow")
 scipy_sparse = pytest.importorskip("scipy.sparse")
 strict = pytest.importorskip("array_api_strict")
 torch = pytest.importorskip("torch")
+xarray = pytest.importorskip("xarray")
 
 # The exports, with the libraries that have a dense array in host memory first.
 DENSE = ["numpy", "torch", "jax", "numba"]
@@ -517,6 +518,14 @@ def test_a_dict_of_columns_is_a_table():
     assert ah.as_arrow(columns()).to_pylist() == expected
     assert ah.convert(columns(), pyarrow.Table).to_pylist() == expected
     assert ah.convert(columns(), polars.DataFrame).columns == ["a", "b", "c", "d"]
+
+
+def test_columns_with_different_labels_are_not_combined_by_position():
+    x = pandas.Series([1, 2, 3])
+    for other in (pandas.Series([4, 5, 6], [2, 1, 0]), xarray.DataArray([4, 5, 6], {"n": [2, 1, 0]})):
+        with pytest.raises(ValueError, match="labels of dimension 0 of column 'a'.* column 'c'.*differ"):
+            ah.as_polars({"a": x, "b": np.ones(3), "c": other})
+    assert ah.as_polars({"a": x, "b": x.to_numpy(), "c": x.copy()}).shape == (3, 3)
 
 
 def test_error_for_a_dict_names_the_key():
