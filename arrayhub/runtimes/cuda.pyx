@@ -32,7 +32,7 @@ from arrayhub._core.descriptor cimport (
     size_of,
 )
 from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
-from arrayhub._core.cpython.atomics cimport is_done, mark_done
+from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
 from arrayhub.runtimes.sycl cimport is_queue
 
 from arrayhub._core.descriptor import IN_MESSAGES, TYPE_NAMES
@@ -68,7 +68,6 @@ cdef enum:
     PEER_ACCESS_ENABLED = 704
     CAPTURE_IMPLICIT = 906         # the legacy stream cannot be queried while a dependent stream is being captured
     CAPTURE_ACTIVE = 1
-    MAX_DEVICES = 64
     LOOKS_BEFORE_SLEEP = 30        # number of event queries (about 1 us each) before the first sleep
     FIRST_POINTER = PAGE           # the first page is never mapped, so smaller numbers are not stream handles
 
@@ -85,11 +84,9 @@ cdef bint _present = False             # whether there is a driver with a device
 cdef Driver _driver
 cdef int _process = 0                  # id of the process that initialized the driver
 cdef int _devices = 0                  # number of devices
-cdef int _retained[MAX_DEVICES]        # whether the entry of _primary is set
-cdef Context _primary[MAX_DEVICES]     # retained for the life of the process, as CUDA's own runtime does
-cdef int _paired[MAX_DEVICES * MAX_DEVICES]     # whether allow_peer has asked for two devices
-cdef int _made[2 * MAX_DEVICES]        # whether the entry of _waiting is set
-cdef Stream _waiting[2 * MAX_DEVICES]  # two internal streams of each device (waiting_stream), the second ones at MAX_DEVICES
+cdef dict _contexts = {}               # primary contexts, retained for the life of the process, as CUDA's runtime does
+cdef dict _streams = {}                # internal streams, see waiting_stream
+cdef set _peers = set()                # pairs of devices for which allow_peer has asked the driver
 
 
 # ------------------------------------------------------------------------------------------------------- the driver
@@ -161,33 +158,21 @@ cdef int check(int error, str call) except -1:
                       " producer")
 
 
-cdef inline int need_driver() except -1:
-    """Raise BufferError if the driver is not available."""
-    if not is_done(&_looked) or not _present:
-        driver_for(0)
-    return 0
-
-
 cdef Context primary_context(int device) except NULL:
     """Return the primary context of a device, which numba, torch, cupy and jax share."""
+    cdef Driver* driver = driver_for(device)
     cdef int handle
     cdef Context context
-    need_driver()
-    if not 0 <= device < MAX_DEVICES:
-        raise BufferError(f"CUDA: device is {device}; accepted: 0 to {MAX_DEVICES - 1}")
-    if not is_done(&_retained[device]):
-        check(_driver.device_get(&handle, device), f"cuDeviceGet({device})")
-        check(_driver.context_retain(&context, handle), "cuDevicePrimaryCtxRetain")
-        with cython.critical_section(_lock):
-            if not is_done(&_retained[device]):
-                _primary[device] = context
-                mark_done(&_retained[device])
-    return _primary[device]
+    kept = found(_contexts, device)
+    if kept is None:
+        check(driver.device_get(&handle, device), f"cuDeviceGet({device})")
+        check(driver.context_retain(&context, handle), "cuDevicePrimaryCtxRetain")
+        kept = _contexts.setdefault(device, <size_t> context)
+    return <Context> <size_t> kept
 
 
 def primary_context_of(int device):
     """Return the address of a device's primary context, for functions of the driver that ctypes calls."""
-    driver_for(device)
     return <size_t> primary_context(device)
 
 
@@ -199,7 +184,9 @@ cdef bint enter(intptr_t stream, int device) except -1:
     """
     cdef Context wanted = NULL, current = NULL
     cdef int handle = -1, now = -1
-    need_driver()
+    if not has_device():
+        driver_for(0)      # raises BufferError
+    check_handle(stream)
     check(_driver.context_current(&current), "cuCtxGetCurrent")
     if stream > PER_THREAD_STREAM:
         check(_driver.stream_context(<Stream> stream, &wanted), "cuStreamGetCtx")
@@ -251,7 +238,6 @@ cdef int device_of(intptr_t stream) except -1:
     cdef bint pushed = False
     if not has_device():
         return 0
-    check_handle(stream)
     if stream > PER_THREAD_STREAM:
         pushed = enter(stream, 0)
     if _driver.context_device(&device) != 0:
@@ -406,9 +392,7 @@ cdef uint64_t capture_of(intptr_t stream, int device) except? 0:
     """
     cdef int status = 0, error
     cdef uint64_t sequence = 0
-    cdef bint pushed
-    check_handle(stream)
-    pushed = enter(stream, device)
+    cdef bint pushed = enter(stream, device)
     error = _driver.stream_capture(<Stream> stream, &status, &sequence, NULL, NULL, NULL)
     leave(pushed)
     if error == CAPTURE_IMPLICIT:
@@ -451,8 +435,6 @@ cpdef int order_streams(intptr_t producer, intptr_t consumer, int device, int co
     cdef int there = device if consumer_device < 0 else consumer_device
     if consumer == NO_STREAM or (producer == consumer and device == there):
         return 0
-    check_handle(producer)
-    check_handle(consumer)
     capture = capture_of(consumer, there)
     if capture != 0:
         if capture == UNASKABLE or capture != capture_of(producer, device):
@@ -546,9 +528,9 @@ def allow_peer(int device, int peer):
     Only the first call for two devices asks the driver.
     """
     cdef int here, there, yes = 0, error
-    cdef Context context = primary_context(device), other = primary_context(peer)
-    if device == peer or is_done(&_paired[device * MAX_DEVICES + peer]):
+    if device == peer or (device, peer) in _peers:
         return
+    cdef Context context = primary_context(device), other = primary_context(peer)
     check(_driver.device_get(&here, device), f"cuDeviceGet({device})")
     check(_driver.device_get(&there, peer), f"cuDeviceGet({peer})")
     check(_driver.can_access_peer(&yes, here, there), "cuDeviceCanAccessPeer")
@@ -558,34 +540,30 @@ def allow_peer(int device, int peer):
         leave(True)
         if error != PEER_ACCESS_ENABLED:
             check(error, "cuCtxEnablePeerAccess")
-    mark_done(&_paired[device * MAX_DEVICES + peer])
+    _peers.add((device, peer))
 
 
 cpdef intptr_t waiting_stream(int device, intptr_t other=NO_STREAM) except 0:
     """Return an internal stream of `device`, for waits and copies, that is not the stream `other`.
 
-    Internal streams do not synchronize with default streams.
+    Internal streams do not synchronize with default streams. Each device has at most two of them.
     """
     cdef Stream stream = NULL
     cdef bint pushed
-    cdef int error, place = device
-    primary_context(device)
-    if is_done(&_made[place]) and _waiting[place] == <Stream> other:
-        place += MAX_DEVICES
-    if is_done(&_made[place]):
-        return <intptr_t> _waiting[place]
-    pushed = enter(LEGACY_STREAM, device)
-    error = _driver.stream_create(&stream, STREAM_NON_BLOCKING)
-    if error == 0:
-        with cython.critical_section(_lock):
-            if not is_done(&_made[place]):
-                _waiting[place], stream = stream, NULL
-                mark_done(&_made[place])
-        if stream != NULL:      # another thread was first
+    cdef int error, key = device
+    kept = found(_streams, key)
+    if kept is not None and <intptr_t> kept == other:
+        key = ~device      # the second stream
+        kept = found(_streams, key)
+    if kept is None:
+        pushed = enter(LEGACY_STREAM, device)
+        error = _driver.stream_create(&stream, STREAM_NON_BLOCKING)
+        leave(pushed)
+        check(error, "cuStreamCreate")
+        kept = _streams.setdefault(key, <intptr_t> stream)
+        if <intptr_t> kept != <intptr_t> stream:      # another thread was first
             _driver.stream_destroy(stream)
-    leave(pushed)
-    check(error, "cuStreamCreate")
-    return <intptr_t> _waiting[place]
+    return kept
 
 
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
@@ -743,15 +721,15 @@ cdef int check_number(Descriptor a) except -1:
 
     If the machine has one device, the driver is not asked for the device of the memory.
     """
-    cdef DLDevice found
+    cdef DLDevice actual
     if not has_device() or (_devices == 1 and a.device_.device_id == 0) or size_of(a) == 0 or _process != getpid():
         return 0
     accepted = 0
     if _devices > 1:
-        found = device_at(<uint64_t> a.data_)
-        if found.device_type != kDLCUDA or found.device_id == a.device_.device_id:
+        actual = device_at(<uint64_t> a.data_)
+        if actual.device_type != kDLCUDA or actual.device_id == a.device_.device_id:
             return 0
-        accepted = found.device_id
+        accepted = actual.device_id
     raise interface_error(
         IN_MESSAGES[a.protocol_], "device_id", a.device_.device_id, f"{accepted}, the device of the memory")
 

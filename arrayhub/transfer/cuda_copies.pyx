@@ -35,7 +35,6 @@ from arrayhub.runtimes.cuda cimport (
     Stream,
     capture_of,
     check,
-    check_handle,
     copy_now,
     copying_stream,
     device_at,
@@ -330,7 +329,6 @@ cdef int queue_straight(Descriptor array, Descriptor out, stream) except -1:
     cdef intptr_t writing = copying_stream(out, stream)
     cdef bint pushed
     copying_stream(array, writing)
-    check_handle(writing)
     pushed = enter(writing, device)
     with nogil:
         error = driver.memcpy_async(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, <Stream> writing)
@@ -422,10 +420,8 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
     cdef char* near = plan.host if staging == 0 else <char*> staging - offset
     cdef const int64_t* steps = &plan.host_steps[0] if staging == 0 else &plan.run_steps[0]
     cdef Stream queue = <Stream> stream
-    cdef bint pushed
+    cdef bint pushed = enter(stream, device)
     cdef int error = 0
-    check_handle(stream)
-    pushed = enter(stream, device)
     with nogil:
         if plan.host_runs and plan.device_runs:
             error = driver.memcpy_async(host, far, nbytes, queue) if to_host else driver.memcpy_async(

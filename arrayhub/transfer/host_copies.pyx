@@ -25,7 +25,6 @@ from arrayhub._core.descriptor cimport (
     get_dtype,
     host_readable,
     labels_of,
-    refuse_packed,
     same_shape,
     seal,
     set_labels,
@@ -312,6 +311,17 @@ cdef void footprint(Descriptor a, Footprint* span) noexcept:
         measure(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, span)
 
 
+cdef void measure_reach(Descriptor a, Footprint* span) noexcept:
+    """Compute the bytes from the lowest to the highest element of `a`, gaps included."""
+    cdef Py_ssize_t high
+    extent(a, &span.low, &high)
+    span.levels = 0
+    span.lengths[0] = span.nbytes = high - span.low
+    span.steps[0] = 1
+    if not a.flags_ & PACKED:       # packed elements have C order, and no strides in bytes
+        memcpy(span.strides, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
+
+
 def footprint_bytes(Descriptor array):
     """Return the number of bytes that the elements of `array` occupy. Shared bytes count once."""
     cdef Footprint span
@@ -319,20 +329,19 @@ def footprint_bytes(Descriptor array):
     return span.nbytes
 
 
-def pieces(Descriptor array):
-    """Return a view of exactly the bytes that the elements of `array` occupy.
+cdef Descriptor pieces(Descriptor array, const Footprint* span, bint as_bytes):
+    """Return a view of exactly the bytes of `array` in `span`.
 
     The last dimension of the view is a run of contiguous bytes. Each dimension before it repeats this run with a fixed
-    stride (a level in `_core/footprint.pxd`); the largest stride comes first. The element type of the view is that of
-    `array` if the size of the run is a multiple of the item size, else ``uint8``.
+    stride (a level in `_core/footprint.pxd`); the largest stride comes first. The element type of the view is ``uint8`` if
+    `as_bytes` is true, or if the size of the run is not a multiple of the item size, else that of `array`.
     """
-    cdef Footprint span
-    footprint(array, &span)
     cdef Descriptor view = view_of(array, span.levels + 1)
     cdef int k
     view.flags_ &= ~PACKED
-    if array.flags_ & PACKED or array.itemsize_ == 0 or span.lengths[0] % array.itemsize_ != 0:
-        count_bytes(view)
+    if as_bytes or array.flags_ & PACKED or array.itemsize_ == 0 or span.lengths[0] % array.itemsize_ != 0:
+        view.dtype_ = None
+        set_type(view, dtypes.by_format(c"B"))
     view.data_ = array.data_ + span.low
     for k in range(span.levels + 1):
         view.shape_[span.levels - k] = span.lengths[k]
@@ -353,7 +362,7 @@ def emit_reach(Descriptor array):
     return emit_run(array, array.data_ + low, high - low, array)
 
 
-def gather(Descriptor array, copy):
+def gather(Descriptor array, copy, bint padded=False):
     """Copy the bytes that the elements of `array` occupy, and return an array of the same shape over this copy.
 
     Parameters
@@ -361,6 +370,9 @@ def gather(Descriptor array, copy):
     array : USMArray
     copy : callable
         Function that copies its argument, the `pieces` of `array`, to a new C-contiguous array in any memory.
+    padded : bool
+        Whether to copy the bytes between the elements too. `copy` then receives a 1-d array of bytes, and returns an array
+        whose address has the same remainder modulo the alignment of the rows. The result has the strides of `array`.
 
     Returns
     -------
@@ -368,21 +380,25 @@ def gather(Descriptor array, copy):
         Array with the element type, shape, labels and access flags of `array`, and the same order and signs of the strides.
     """
     cdef Footprint span
-    cdef Descriptor wanted = pieces(array)
-    cdef Descriptor fresh = compact(copy(wanted), wanted.nbytes, "gathered")
-    footprint(array, &span)
-    cdef Descriptor result = view_as_model(fresh, array, &span)
+    if padded:
+        measure_reach(array, &span)
+    else:
+        footprint(array, &span)
+    cdef Descriptor wanted = pieces(array, &span, padded)
+    made = copy(wanted)
+    if not isinstance(made, Descriptor) or made.nbytes != wanted.nbytes or not (<Descriptor> made).flags_ & C_CONTIGUOUS:
+        raise TypeError(f"gather: copy returned {show(made)}; accepted: a C-contiguous USMArray of {wanted.nbytes} bytes")
+    cdef Descriptor result = view_as_model(<Descriptor> made, array, &span)
+    cdef MemoryBlock block, model
     result.flags_ |= COPIED
-    if labels_of(array) is not None:
-        set_labels(result, labels_of(array).forget_alignment())
+    labels = labels_of(array)
+    if padded:
+        block, model = block_of(result), block_of(array)
+        block.row_, block.row_step_, block.boundary_ = model.row_, model.row_step_, model.boundary_
+    elif labels is not None:
+        labels = labels.forget_alignment()
+    set_labels(result, labels)
     return result
-
-
-cdef Descriptor compact(object made, Py_ssize_t nbytes, str caller):
-    """Return `made`, the result of a caller's copy function, after validating it."""
-    if not isinstance(made, Descriptor) or made.nbytes != nbytes or not (<Descriptor> made).flags_ & C_CONTIGUOUS:
-        raise TypeError(f"{caller}: copy returned {show(made)}; accepted: a C-contiguous USMArray of {nbytes} bytes")
-    return <Descriptor> made
 
 
 def row_boundary(Descriptor array):
@@ -401,45 +417,10 @@ def row_boundary(Descriptor array):
     return 0
 
 
-def with_padding(Descriptor array, copy):
-    """Copy the bytes of `array` including padding, and return an array with the same strides and labels.
-
-    Parameters
-    ----------
-    array : USMArray
-    copy : callable
-        Function that copies its argument, a 1-d array of bytes, to a new array whose address has the same remainder
-        modulo the alignment.
-    """
-    cdef Py_ssize_t low, high
-    refuse_packed(array, "with_padding")
-    extent(array, &low, &high)
-    cdef Descriptor wanted = view_of(array, 1)
-    count_bytes(wanted)
-    wanted.data_ = array.data_ + low
-    wanted.shape_[0] = high - low
-    wanted.byte_strides_[0] = 1
-    seal(wanted)
-    cdef Descriptor fresh = compact(copy(wanted), high - low, "with_padding")
-    cdef Descriptor result = as_type_of(view_of(fresh, array.nd_), array)
-    cdef MemoryBlock block = block_of(result), model = block_of(array)
-    result.data_ = fresh.data_ - low
-    memcpy(result.byte_strides_, array.byte_strides_, array.nd_ * sizeof(Py_ssize_t))
-    seal(result)
-    result.flags_ |= COPIED
-    block.row_, block.row_step_, block.boundary_ = model.row_, model.row_step_, model.boundary_
-    set_labels(result, labels_of(array))
-    return result
-
-
-cdef void count_bytes(Descriptor a) noexcept:
-    """Set the element type of `a` to ``uint8``."""
-    a.dtype_ = None
-    set_type(a, dtypes.by_format(c"B"))
-
-
-cdef Descriptor as_type_of(Descriptor a, Descriptor model):
-    """Set the element type, shape and access flags of `a` to those of `model`, and return `a`."""
+cdef Descriptor view_as_model(Descriptor bytes_, Descriptor model, const Footprint* span):
+    """Return an array with the element type, shape and access flags of `model` over `bytes_`, a copy of the bytes in `span`."""
+    cdef Descriptor a = view_of(bytes_, model.nd_)
+    cdef int k
     a.typenum_ = model.typenum_
     a.itemsize_ = model.itemsize_
     a.alignment_ = model.alignment_
@@ -448,13 +429,6 @@ cdef Descriptor as_type_of(Descriptor a, Descriptor model):
     a.flags_ &= ~(WRITEABLE | IMMUTABLE | NOTSWAPPED)
     a.flags_ |= model.flags_ & (WRITEABLE | IMMUTABLE | NOTSWAPPED | PACKED)
     memcpy(a.shape_, model.shape_, model.nd_ * sizeof(Py_ssize_t))
-    return a
-
-
-cdef Descriptor view_as_model(Descriptor bytes_, Descriptor model, const Footprint* span):
-    """Return an array with the element type, shape and access flags of `model` over `bytes_`, a copy of the bytes in `span`."""
-    cdef Descriptor a = as_type_of(view_of(bytes_, model.nd_), model)
-    cdef int k
     if model.flags_ & PACKED:
         memcpy(a.strides_, model.strides_, model.nd_ * sizeof(Py_ssize_t))
     else:

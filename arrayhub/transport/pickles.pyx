@@ -25,7 +25,6 @@ import weakref
 import numpy as np
 
 cimport numpy as cnp
-from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
@@ -57,13 +56,13 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.footprint cimport Footprint
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.transfer.host_copies cimport footprint
+from arrayhub.transfer.host_copies cimport footprint, measure_reach
 
 from arrayhub import transfer
 from arrayhub._core.errors import TOO_LARGE, show
 from arrayhub._core.descriptor import label
 from arrayhub.array.usm_array import USMArray
-from arrayhub.transfer.host_copies import gather, with_padding
+from arrayhub.transfer.host_copies import gather
 from arrayhub.transfer.host import copy as host_copy
 from arrayhub.transport import codec, device_placement, shared_memory
 from arrayhub.transport.codec import state_error
@@ -137,7 +136,7 @@ def reduce_location(Descriptor array):
     cdef Footprint span
     place = None
     if array.device_.device_type == kDLCPU:
-        measure_in_place(array, &span)
+        measure_reach(array, &span)
         place = shared_memory.locate(
             array.base_, <size_t> (array.data_ + span.low), span.nbytes, array.flags_ & WRITEABLE != 0)
     if place is None:
@@ -145,17 +144,6 @@ def reduce_location(Descriptor array):
     location, offset = place
     span.low -= offset
     return _unpickle, (state_of(array, &span, None, access_of(array)), location)
-
-
-cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:
-    """Measure the bytes from the lowest to the highest element, gaps included."""
-    cdef Py_ssize_t low, high
-    extent(a, &low, &high)
-    span.low = low
-    span.nbytes = high - low
-    if not a.flags_ & PACKED:       # packed elements have C order, and no strides in bytes
-        memcpy(span.strides, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
-    return 0
 
 
 cdef tuple state_of(Descriptor a, const Footprint* span, object place, int access):
@@ -255,7 +243,7 @@ _unpickle.__module__ = "arrayhub"     # pickles name this module, so the functio
 def state_in_place(Descriptor a):
     """Return the state of an array, and the address and size in bytes of its memory, including gaps between elements."""
     cdef Footprint span
-    measure_in_place(a, &span)
+    measure_reach(a, &span)
     return state_of(a, &span, None, access_of(a)), <size_t> (a.data_ + span.low), span.nbytes
 
 
@@ -399,4 +387,4 @@ def padded_copy(Descriptor array, Py_ssize_t boundary):
         transfer.write(fresh, run)
         return fresh
 
-    return with_padding(array, copy_beside)
+    return gather(array, copy_beside, True)
