@@ -454,8 +454,6 @@ cdef object queue_from(object syclobj, void* pointer):
         `syclobj` does not have one of these forms, or is a filter string that does not select a device.
     """
     require_dpctl()
-    if is_a(syclobj, _queue_type):
-        return syclobj
     if isinstance(syclobj, str):
         try:
             return sys.modules["dpctl"].SyclQueue(syclobj)
@@ -464,11 +462,9 @@ cdef object queue_from(object syclobj, void* pointer):
         except Exception as error:
             raise interface_error(
                 NAME, "syclobj", syclobj, f"a filter string that selects a device here ({show(str(error))})") from error
-    if not is_a(syclobj, _context_type):
+    if not is_a(syclobj, _queue_type) and not is_a(syclobj, _context_type):
         syclobj = from_capsule(syclobj)
-        if is_a(syclobj, _queue_type):
-            return syclobj
-    return queue_from_context(syclobj, pointer)
+    return syclobj if is_a(syclobj, _queue_type) else queue_from_context(syclobj, pointer)
 
 
 cdef object queue_of_ref(void* queue):

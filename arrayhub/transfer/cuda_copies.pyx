@@ -396,6 +396,26 @@ cdef int move(Driver* driver, size_t kernel, const VisitPlan* plan, const char* 
     return driver.launch(<void*> kernel, <unsigned int> blocks, 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL)
 
 
+cdef int cross(Driver* driver, size_t kernel, VisitPlan* plan, bint to_host, Py_ssize_t first, Py_ssize_t count, char* run,
+               char* staging, Stream stream) noexcept nogil:
+    """Queue the copy of `count` words, starting at word `first`, between contiguous memory at `run` and the device array.
+
+    If the device array is not contiguous in the iteration order, the kernel stores or reads the contiguous words in `staging`,
+    a buffer on the device, or directly in `run` if `staging` is NULL.
+    """
+    cdef Py_ssize_t offset = first * plan.word
+    cdef char* words = plan.device + offset if plan.device_runs else run if staging == NULL else staging
+    cdef int error = 0
+    if to_host and not plan.device_runs:
+        error = move(driver, kernel, plan, plan.device, plan.device_steps, words - offset, plan.run_steps, first, count, stream)
+    if error == 0 and words != run:
+        error = driver.memcpy_async(<uint64_t> (run if to_host else words), <uint64_t> (words if to_host else run),
+                                    count * plan.word, stream)
+    if error == 0 and not to_host and not plan.device_runs:
+        error = move(driver, kernel, plan, words - offset, plan.run_steps, plan.device, plan.device_steps, first, count, stream)
+    return error
+
+
 def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, intptr_t stream, int device,
                 size_t kernel, size_t staging):
     """Queue the copy of `count` words, starting at word `first`, between a device and memory that it can access.
@@ -414,27 +434,16 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
     """
     cdef Driver* driver = driver_for(device)
     cdef VisitPlan* plan = &route.plan
-    cdef Py_ssize_t offset = first * plan.word, nbytes = count * plan.word
-    cdef uint64_t host = <uint64_t> (plan.host + offset), far = <uint64_t> (plan.device + offset)
-    # Word 0 of the memory that the kernel accesses beside the device array: the host array, or the words in the buffer.
-    cdef char* near = plan.host if staging == 0 else <char*> staging - offset
-    cdef const int64_t* steps = &plan.host_steps[0] if staging == 0 else &plan.run_steps[0]
     cdef Stream queue = <Stream> stream
     cdef bint pushed = enter(stream, device)
-    cdef int error = 0
+    cdef int error
     with nogil:
-        if plan.host_runs and plan.device_runs:
-            error = driver.memcpy_async(host, far, nbytes, queue) if to_host else driver.memcpy_async(
-                far, host, nbytes, queue)
+        if plan.host_runs:
+            error = cross(driver, kernel, plan, to_host, first, count, plan.host + first * plan.word, <char*> staging, queue)
         elif to_host:
-            error = move(driver, kernel, plan, plan.device, plan.device_steps, near, steps, first, count, queue)
-            if error == 0 and staging != 0:
-                error = driver.memcpy_async(host, staging, nbytes, queue)
+            error = move(driver, kernel, plan, plan.device, plan.device_steps, plan.host, plan.host_steps, first, count, queue)
         else:
-            if staging != 0:
-                error = driver.memcpy_async(staging, host, nbytes, queue)
-            if error == 0:
-                error = move(driver, kernel, plan, near, steps, plan.device, plan.device_steps, first, count, queue)
+            error = move(driver, kernel, plan, plan.host, plan.host_steps, plan.device, plan.device_steps, first, count, queue)
     leave(pushed)
     check(error, "copying a piece")
 
@@ -556,17 +565,12 @@ def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t ker
     """
     cdef Driver* driver = driver_for(device)
     cdef VisitPlan* plan = &route.plan
-    cdef Py_ssize_t nbytes = plan.words * plan.word
     cdef bint pushed
     cdef int error
     refuse_capture(stream, device)
     pushed = enter(stream, device)
     with nogil:
-        if plan.device_runs:
-            error = driver.memcpy_async(<uint64_t> memory.memory, <uint64_t> plan.device, nbytes, <Stream> stream)
-        else:
-            error = move(driver, kernel, plan, plan.device, plan.device_steps, memory.memory, plan.run_steps, 0, plan.words,
-                         <Stream> stream)
+        error = cross(driver, kernel, plan, True, 0, plan.words, memory.memory, NULL, <Stream> stream)
         if error == 0:
             error = driver.stream_synchronize(<Stream> stream)
         if error == 0:
@@ -798,22 +802,13 @@ cdef int download(Job* job, Track* track, Seat* seat) noexcept nogil:
     cdef Py_ssize_t firsts[MAX_SLOTS]
     cdef Py_ssize_t counts[MAX_SLOTS]
     cdef Py_ssize_t first = 0, count, queued = 0, arrived = 0
-    cdef char* source
     cdef int error
     while True:
         while queued - arrived < job.slots:
             count = take(job, &first)
             if count == 0:
                 break
-            source = plan.device + first * plan.word
-            error = 0
-            if not plan.device_runs:
-                source = seat.staging
-                error = move(driver, job.kernel, plan, plan.device, plan.device_steps, seat.staging - first * plan.word,
-                             plan.run_steps, first, count, track.stream)
-            if error == 0:
-                error = driver.memcpy_async(<uint64_t> slot_of(job, seat, queued), <uint64_t> source, count * plan.word,
-                                            track.stream)
+            error = cross(driver, job.kernel, plan, True, first, count, slot_of(job, seat, queued), seat.staging, track.stream)
             if error == 0:
                 error = driver.event_record(track.events[queued % job.slots], track.stream)
             if error != 0:
@@ -837,7 +832,6 @@ cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
     cdef Driver* driver = track.driver
     cdef Py_ssize_t first = 0, count, queued = 0
     cdef char* slot
-    cdef char* target
     cdef int error
     while True:
         count = take(job, &first)
@@ -849,11 +843,7 @@ cdef int upload(Job* job, Track* track, Seat* seat) noexcept nogil:
             if error != 0:
                 return error
         copy_words(plan, slot, first, count, False)
-        target = plan.device + first * plan.word if plan.device_runs else seat.staging
-        error = driver.memcpy_async(<uint64_t> target, <uint64_t> slot, count * plan.word, track.stream)
-        if error == 0 and not plan.device_runs:
-            error = move(driver, job.kernel, plan, seat.staging - first * plan.word, plan.run_steps, plan.device,
-                         plan.device_steps, first, count, track.stream)
+        error = cross(driver, job.kernel, plan, False, first, count, slot, seat.staging, track.stream)
         if error == 0:
             error = driver.event_record(track.events[queued % job.slots], track.stream)
         if error != 0:

@@ -8,16 +8,13 @@ import threading
 import weakref
 from typing import Literal, Self
 
-import numpy as np
-
 from arrayhub import transfer
 from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.errors import PASSES_ON, show, unreadable
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import asarray
 from arrayhub.runtimes import call_after_fork
 from arrayhub.storage import empty
-from arrayhub.transfer.host_copies import emit_reach, gather, host_view
+from arrayhub.transfer.host_copies import gather, host_view
 from arrayhub.transport.codec import state_error
 
 # One row per setting: its environment variable, the error for an invalid variable, and the accepted values, starting
@@ -190,15 +187,13 @@ def restore(array: USMArray, place: object) -> USMArray:
         return array
     device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
 
-    def there(pieces: USMArray) -> USMArray:
-        # Copy as bytes, because arrays in device memory may have element types that a buffer cannot describe.
-        run = emit_reach(pieces if pieces.flags.c_contiguous else pieces.copy())
-        fresh = empty(run.size, np.uint8, memory=kind, device=device)  # type: ignore[arg-type]
-        transfer.write(fresh, asarray(run))
+    def there(run: USMArray) -> USMArray:
+        fresh = empty(run.shape, run.dtype, memory=kind, device=device)  # type: ignore[arg-type]
+        transfer.write(fresh, run)
         return fresh
 
     try:
-        copy: USMArray = gather(array, there)
+        copy: USMArray = gather(array, there, True)  # as bytes, because `empty` does not support each element type
     except PASSES_ON:
         raise
     except _FAILURES as error:
