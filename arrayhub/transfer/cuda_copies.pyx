@@ -105,6 +105,8 @@ cdef class Route:
     """
     cdef Descriptor near, far          # keep the memory alive
     cdef VisitPlan plan
+    cdef readonly Py_ssize_t word, words
+    cdef readonly bint host_runs, device_runs, straight
 
     def __cinit__(self, Descriptor near, Descriptor far):
         cdef VisitPlan* plan = &self.plan
@@ -145,26 +147,8 @@ cdef class Route:
             plan.words *= plan.shape[k]
         plan.host_runs = memcmp(plan.host_steps, plan.run_steps, plan.axes * sizeof(int64_t)) == 0
         plan.device_runs = memcmp(plan.device_steps, plan.run_steps, plan.axes * sizeof(int64_t)) == 0
-
-    @property
-    def word(self):
-        return self.plan.word
-
-    @property
-    def words(self):
-        return self.plan.words
-
-    @property
-    def host_runs(self):
-        return self.plan.host_runs
-
-    @property
-    def device_runs(self):
-        return self.plan.device_runs
-
-    @property
-    def straight(self):
-        return bool(self.plan.host_runs and self.plan.device_runs)
+        self.word, self.words, self.host_runs, self.device_runs = plan.word, plan.words, plan.host_runs, plan.device_runs
+        self.straight = plan.host_runs and plan.device_runs
 
 
 cdef void copy_words(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t count, bint into_host) noexcept nogil:

@@ -19,7 +19,6 @@ class Pool:
     def __init__(self):
         self.lock = threading.Lock()
         self.user = None  # identifier of the thread that holds the lock
-        self.unwanted = False  # whether the current or next holder of the lock must release the memory
         self.block = None
         self.lanes = {}
 
@@ -33,16 +32,12 @@ class Pool:
     @contextlib.contextmanager
     def in_use(self):
         """Return a context manager that holds the pool's lock. Other copies wait for the lock."""
-        try:
-            with self.lock:
-                self.user = threading.get_ident()
-                try:
-                    yield
-                finally:
-                    self.user = None
-        finally:
-            if self.unwanted:  # checked after unlocking, because `release` may have failed to acquire the lock
-                self.release()
+        with self.lock:
+            self.user = threading.get_ident()
+            try:
+                yield
+            finally:
+                self.user = None
 
     def memory(self, nbytes, device):
         """Return pinned memory of at least `nbytes` and at most `bound()` bytes.
@@ -51,12 +46,13 @@ class Pool:
         unless the bound is smaller, so that small copies do not allocate a block for each size.
         """
         most = bound()
-        if self.block is None or not nbytes <= self.block.nbytes <= most:
-            self.block = None
+        block = self.block  # another thread may set the attribute to None
+        if block is None or not nbytes <= block.nbytes <= most:
+            block = self.block = None
             if nbytes <= most:
                 with contextlib.suppress(MemoryError, BufferError):
-                    self.block = Pinned(min(1 << (max(nbytes, ONE_PIECE) - 1).bit_length(), most), device)
-        return self.block
+                    block = self.block = Pinned(min(1 << (max(nbytes, ONE_PIECE) - 1).bit_length(), most), device)
+        return block
 
     def lanes_on(self, device, count):
         """Return `count` lanes on a device."""
@@ -71,13 +67,8 @@ class Pool:
         return 0 if block is None else block.nbytes
 
     def release(self):
-        """Release memory and lanes immediately, or at the end of the copy that uses the pool."""
-        self.unwanted = True
-        if self.lock.acquire(blocking=False):
-            try:
-                self.block, self.lanes, self.unwanted = None, {}, False
-            finally:
-                self.lock.release()
+        """Release memory and lanes. A copy that uses them keeps them until its end."""
+        self.block, self.lanes = None, {}
 
 
 def bound():

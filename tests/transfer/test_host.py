@@ -773,37 +773,14 @@ def test_configure_sets_and_restores_defaults():
     assert (settings_module.threads(), settings_module.chunk(), settings_module.buffers()) == chosen
 
 
-def test_release_during_a_copy_is_deferred():
+def test_release_during_a_copy_leaves_the_lanes_to_the_copy():
     pool = pinned.Pool()
     with pool.in_use():
-        pool.lanes[0] = kept = []
+        pool.lanes[0] = [object()]
+        used = pool.lanes_on(0, 1)
         pool.release()
-        assert pool.lanes == {0: kept} and pool.is_mine()
-    assert pool.lanes == {} and not pool.unwanted and not pool.lock.locked() and not pool.is_mine()
-
-
-def test_release_during_the_unlocking_of_the_pool_is_not_lost():
-    class Late:
-        """A lock that calls the pool's `release` just before it is released, as another thread could."""
-
-        def __init__(self, pool):
-            self.pool, self.lock = pool, pool.lock
-
-        def __enter__(self):
-            return self.lock.__enter__()
-
-        def __exit__(self, *error):
-            self.pool.release()
-            self.lock.release()
-
-        def __getattr__(self, name):
-            return getattr(self.lock, name)
-
-    pool = pinned.Pool()
-    pool.lock = Late(pool)
-    with pool.in_use():
-        pool.lanes[0] = []
-    assert pool.lanes == {}
+        assert pool.lanes == {} and len(used) == 1 and pool.is_mine()
+    assert not pool.lock.locked() and not pool.is_mine()
 
 
 def test_host_and_sycl_copies_do_not_hold_memory(sycl):
