@@ -242,11 +242,9 @@ def _in_one_piece(array, out, ordinal, stream):
     if array.nbytes > PAGEABLE and not pinned.pool.is_mine():
         wait_interruptibly(stream, ordinal)  # before acquiring the pool, which other copies need
         with pinned.pool.in_use():
-            block = pinned.pool.memory(array.nbytes, ordinal)
-            if block is not None:
-                copy_by(block, array, out, stream)
-                return
-    copy_straight(host.copy(array, "C"), out, stream)
+            copy_by(pinned.pool.memory(array.nbytes, ordinal), array, out, stream)
+    else:
+        copy_by(None, array, out, stream)
 
 
 def _on_stream(route, to_host, ordinal, stream, progress, queued_only=False):

@@ -284,24 +284,16 @@ cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
     cdef bint same_order = array.flags_ & out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
     cdef int device = out.device_.device_id
     cdef Py_ssize_t nbytes = out.nbytes
-    cdef intptr_t writing
-    cdef bytes memory          # owns `ordered`
-    cdef char* ordered
     if same_order:
         if nbytes >= SMALL_COPY:
             return False
     elif size_of(out) > FEW or nbytes > ONE_PIECE:
         return False
     driver_for(device)
-    writing = copying_stream(out, stream)
     if same_order or nbytes == 0:
-        copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, writing, device)
-        return True
-    memory = PyBytes_FromStringAndSize(NULL, nbytes)
-    ordered = PyBytes_AS_STRING(memory)
-    with nogil:
-        put(ordered, out.byte_strides_, array)
-    copy_now(<uint64_t> out.data_, <uint64_t> ordered, nbytes, writing, device)
+        copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, copying_stream(out, stream), device)
+    else:
+        copy_by(None, array, out, stream)
     return True
 
 
@@ -515,13 +507,13 @@ cdef class Pinned:
             leave(True)
 
 
-def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
-    """Copy a small host array to a contiguous device array through pinned memory.
+def copy_by(Pinned memory or None, Descriptor near, Descriptor far, stream):
+    """Copy a small host array to a contiguous device array through a buffer that has the elements in the order of `far`.
 
     Parameters
     ----------
-    memory : Pinned
-        Buffer of at least ``near.nbytes`` bytes, to which the elements are copied in the order of `far`.
+    memory : Pinned or None
+        Buffer of at least ``near.nbytes`` bytes. None: new pageable memory.
     near, far : USMArray
         Host array and device array of the same shape and item size, not empty and not packed.
     stream : object or None
@@ -529,9 +521,11 @@ def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
     """
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = size_of(near) * near.itemsize_
+    cdef bytes pageable = PyBytes_FromStringAndSize(NULL, nbytes) if memory is None else None
+    cdef char* ordered = PyBytes_AS_STRING(pageable) if memory is None else memory.memory
     with nogil:
-        put(memory.memory, far.byte_strides_, near)
-    copy_now(<uint64_t> far.data_, <uint64_t> memory.memory, nbytes, copying_stream(far, stream), device)
+        put(ordered, far.byte_strides_, near)
+    copy_now(<uint64_t> far.data_, <uint64_t> ordered, nbytes, copying_stream(far, stream), device)
 
 
 def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t kernel):
