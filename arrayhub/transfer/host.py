@@ -6,6 +6,7 @@ from arrayhub.transfer import host_copies
 from arrayhub.transfer.host_copies import broadcast, is_packed, share_bytes
 
 _PIECE = 64 << 20  # bytes copied between two checks for signals and progress reports
+_RUN = 1 << 30  # bytes; replaces _PIECE for contiguous memory, because large calls of memcpy are faster
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
@@ -19,7 +20,10 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 
 def move(target, source, progress=None):
     """Copy a host array to another one of the same shape, in pieces if it is large. The arrays must not overlap."""
-    if target.nbytes <= _PIECE or target.size == 1 or is_packed(target):  # single and packed elements are never split
+    most = _PIECE
+    if target.nbytes > most and progress is None and _is_run(target, source):
+        most = _RUN
+    if target.nbytes <= most or target.size == 1 or is_packed(target):  # single and packed elements are never split
         host_copies.copy(target, source)
         if progress is not None:
             progress(target.nbytes)
@@ -27,10 +31,16 @@ def move(target, source, progress=None):
     reach = [abs(stride) * (length > 1) for stride, length in zip(target.byte_strides, target.shape, strict=True)]
     axis = reach.index(max(reach))
     length = target.shape[axis]
-    step = max(_PIECE * length // target.nbytes, 1)
+    step = max(most * length // target.nbytes, 1)
     for start in range(0, length, step):
         piece = (slice(None),) * axis + (slice(start, start + step),)
         move(target[piece], source[piece], progress)
+
+
+def _is_run(target, source):
+    """Return whether a single memcpy can copy `source` to `target`."""
+    a, b = target.flags, source.flags
+    return (a.c_contiguous and b.c_contiguous) or (a.f_contiguous and b.f_contiguous)
 
 
 def copy(array, order, *, stream=None):

@@ -285,6 +285,31 @@ def test_large_host_copies_are_split_into_pieces(monkeypatch):
         assert len(calls) > 5 and calls[-1] == (view.nbytes, view.nbytes)
 
 
+@pytest.mark.parametrize("order", "CF")
+def test_contiguous_copies_use_larger_pieces(monkeypatch, order):
+    """Contiguous copies use larger pieces, for which memcpy is faster. With `progress`, pieces stay small."""
+    pieces = []
+
+    class Recorded:
+        @staticmethod
+        def copy(target, source):
+            pieces.append(target.nbytes)
+            host_copies.copy(target, source)
+
+    monkeypatch.setattr(host, "_PIECE", 1000)
+    monkeypatch.setattr(host, "_RUN", 4000)
+    monkeypatch.setattr(host, "host_copies", Recorded)
+    a = np.arange(20.0 * 100).reshape((20, 100), order=order)
+    out, turned = np.empty_like(a), np.empty(a.shape, order="FC"[order == "F"])
+    for view, into, most in ((a, out, 4000), (a[::2], out[::2], 1000), (a, turned, 1000)):
+        pieces.clear()
+        assert same(arrayhub.to_host(view, out=into), view)
+        assert most // 2 < max(pieces) <= most and sum(pieces) == view.nbytes
+    pieces.clear()
+    arrayhub.to_host(a, out=out, progress=lambda done, total: None)
+    assert 500 < max(pieces) <= 1000
+
+
 def test_single_element_is_not_split(monkeypatch):
     monkeypatch.setattr(host, "_PIECE", 1000)
     for shape in ((3,), (1, 1), ()):
