@@ -1094,7 +1094,7 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
 cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except -1:
     """Return the USM type of a range of bytes. Raise InterfaceError unless the range is in one allocation."""
     cdef bint inside
-    cdef int usm_type = sycl.usm_type_of_run(lowest, nbytes, queue, &inside)
+    cdef int usm_type = sycl.usm_type_of(lowest, queue, nbytes, &inside)
     if usm_type == 0:
         raise dict_error(
             SYCL_DICT, "data", f"{<size_t> lowest:#x}",

@@ -257,7 +257,7 @@ cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
         raise interface_error(NAME, "typenum", a.typenum_, "an element type that SYCL supports")
     extent(a, &low, &high)
     queue = queue_of(spec, a.data_ + low if high > low else NULL)
-    usm_type = sycl.usm_type_of_run(a.data_ + low, high - low, queue, &one_allocation)
+    usm_type = sycl.usm_type_of(a.data_ + low, queue, high - low, &one_allocation)
     if high == low:
         usm_type = usm_type or USM_DEVICE
     elif not one_allocation:

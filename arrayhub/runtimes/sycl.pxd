@@ -17,8 +17,7 @@ cdef object queue_of_ref(void* queue)
 cpdef object queue_of_ordinal(int ordinal)
 cdef QueueRef checked_ref(object queue) except NULL
 cdef QueueRef queue_ref_of(Descriptor a) except? NULL
-cdef int usm_type_of(void* pointer, object queue) except -1
-cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* one_allocation) except -1
+cdef int usm_type_of(char* first, object queue, Py_ssize_t nbytes=*, bint* whole=*) except -1
 cdef int memory_usm_type(object memory) except -1
 cdef char* memory_pointer(object memory) except? NULL
 cdef Py_ssize_t memory_nbytes(object memory) except -1

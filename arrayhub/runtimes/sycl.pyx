@@ -346,21 +346,16 @@ cdef MemoryBlock _block_of(Descriptor a):
     return block_of_memory(a.base_) if is_memory(a.base_) else block_of_reach(a)
 
 
-cdef int usm_type_of(void* pointer, object queue) except -1:
+cdef int usm_type_of(char* first, object queue, Py_ssize_t nbytes=0, bint* whole=NULL) except -1:
     """Return the USM type of a pointer in a queue's context: 0 for other memory, 1 device, 2 shared, 3 host.
 
-    Call this function first for every foreign pointer, because dpctl ends the process if another function receives a pointer
-    that is not USM of the context.
+    Set `whole`, if given, to whether one allocation contains `nbytes` bytes. Call this function first for every foreign
+    pointer, because dpctl ends the process if another function receives a pointer that is not USM of the context.
     """
     cdef QueueContext asked = context_of(queue)
-    return _call.pointer_type(pointer, asked.context)
-
-
-cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1:
-    """Return the USM type of `first`, as `usm_type_of` does. Set `whole` to whether one allocation contains `nbytes` bytes."""
-    cdef QueueContext asked = context_of(queue)
     cdef int kind = _call.pointer_type(first, asked.context)
-    whole[0] = kind != 0 and (nbytes <= 1 or is_one_allocation(asked, first, nbytes, kind))
+    if whole != NULL:
+        whole[0] = kind != 0 and (nbytes <= 1 or is_one_allocation(asked, first, nbytes, kind))
     return kind
 
 
@@ -739,7 +734,7 @@ cdef int _adopt(Descriptor a) except -1:
     if not is_a(queue, _queue_type):
         queue = queue_of_ordinal(a.device_.device_id)
     extent(a, &low, &high)
-    usm_type = usm_type_of_run(a.data_ + low, high - low, queue, &whole)
+    usm_type = usm_type_of(a.data_ + low, queue, high - low, &whole)
     if high == low:      # nothing to check, and the pointer may be invalid; if it is USM, use its type
         usm_type = usm_type or USM_DEVICE
     elif not whole:

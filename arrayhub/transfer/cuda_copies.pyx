@@ -319,31 +319,23 @@ def need_device(int device):
     driver_for(device)
 
 
-def hold_producers(intptr_t user, *arrays):
+def hold_producers(intptr_t user, Descriptor array, Descriptor out):
     """Make later work of the arrays' producers wait for the copies that are queued on the stream `user`.
 
-    All arrays must be on the same device. A producer's stream waits for `user`. If the stream of a producer is unknown,
+    Both arrays must be on the same device. A producer's stream waits for `user`. If the stream of a producer is unknown,
     the host waits for `user` instead. The stream is unknown for DLPack imports, for interface dicts from before version
     3, and for arrays without pending work at the import. If `user` is being captured into a graph, do nothing: the code
     that launches the graph is responsible for the order.
     """
-    cdef Descriptor array
-    cdef list others = []
-    cdef bint unknown = False
-    cdef int device = 0
-    for each in arrays:
-        array = <Descriptor?> each
-        device = array.device_.device_id
-        if <intptr_t> array.stream_ != user:
-            others.append(array)
-    if not others or capture_of(user, device) != 0:
+    cdef int device = out.device_.device_id
+    cdef intptr_t reading = <intptr_t> array.stream_, writing = <intptr_t> out.stream_
+    if (reading == user and writing == user) or capture_of(user, device) != 0:
         return
-    for array in others:
-        if array.stream_ == NULL:
-            unknown = True
-        else:
-            order_streams(user, <intptr_t> array.stream_, device)
-    if unknown:
+    if reading != 0:
+        order_streams(user, reading, device)      # does nothing for the same stream
+    if writing != 0:
+        order_streams(user, writing, device)
+    if reading == 0 or writing == 0:
         wait_interruptibly(user, device)
 
 
