@@ -16,10 +16,9 @@ function of `transfer.progress`.
         between the elements may be overwritten.
 """
 
-import sys
+from functools import cache
 from importlib import import_module
 from time import perf_counter
-from typing import Any
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import check_copy
@@ -49,13 +48,8 @@ def __dir__():
 # Engine for each device type.
 _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
 
-# Engine modules by name, each imported with the first copy that needs it.
-_loaded: dict[str, Any] = {}
-
 # Kinds of memory that `to_device` does not allocate.
 _NO_TARGETS = ("cuda_host", "cuda_managed")
-
-_PINNED = "arrayhub.transfer.pinned"  # the module that keeps memory between copies
 
 
 def held():
@@ -72,8 +66,9 @@ def held():
     >>> arrayhub.transfer.held()
     {'pinned': 0}
     """
-    # `import_module` waits if another thread is still importing the module.
-    return {"pinned": import_module(_PINNED).pool.held() if _PINNED in sys.modules else 0}
+    from arrayhub.transfer import pinned
+
+    return {"pinned": pinned.pool.held()}
 
 
 def release():
@@ -83,8 +78,9 @@ def release():
     --------
     >>> arrayhub.transfer.release()
     """
-    if _PINNED in sys.modules:
-        import_module(_PINNED).pool.release()
+    from arrayhub.transfer import pinned
+
+    pinned.pool.release()
 
 
 def _engine_name(device):
@@ -103,14 +99,16 @@ def check_source(array):
         raise Refusal("to_host", f"the memory is on {array.device}, and no CUDA driver or device was found")
 
 
+@cache
+def _load_engine(name):
+    """Return the module of an engine, which is imported with the first copy that needs it."""
+    return import_module(f"arrayhub.transfer.{name}")
+
+
 def _engine(name):
     """Return the module of an engine, wrapped by `_TracedEngine` while copies are traced."""
-    engine = _loaded.get(name)
-    if engine is None:
-        engine = _loaded[name] = import_module(f"arrayhub.transfer.{name}")
-    if not tracing.open_traces:
-        return engine
-    return _TracedEngine(engine)
+    engine = _load_engine(name)
+    return _TracedEngine(engine) if tracing.open_traces else engine
 
 
 class _TracedEngine:
