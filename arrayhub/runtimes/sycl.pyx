@@ -981,18 +981,13 @@ def on_queue(Descriptor array, queue):
 
 
 def _read_device(obj):
-    """Return DLPack's (device_type, device_id) of a dpctl object."""
+    """Return DLPack's (device_type, device_id) of a dpctl object, or of the device of a dpnp array."""
+    if root_of(type(obj)) == "dpnp" and not is_tensor_device(obj):
+        raise TypeError(f"device: {show(obj)} of dpnp is not a device; accepted: the x.device of a dpnp array")
     if available() and is_a(obj, _memory_type) and not is_memory(obj):     # reading its sycl_device would end the process
         raise TypeError(f"device: {show(obj)} is uninitialized; accepted: dpctl's devices, queues and initialized memory")
     device = obj.sycl_device if hasattr(obj, "sycl_device") else obj
     return (kDLOneAPI, device.get_device_id())
-
-
-def _read_tensor_device(obj):
-    """Return DLPack's (device_type, device_id) of a dpnp device."""
-    if not is_tensor_device(obj):
-        raise TypeError(f"device: {show(obj)} of dpnp is not a device; accepted: the x.device of a dpnp array")
-    return _read_device(obj)
 
 
 def _read_filter(selector):
@@ -1017,6 +1012,5 @@ cdef str cause_of(object error):
     return f"; dpctl does not find any device: {sycl_runtime.cause()}"
 
 
-READERS["dpctl"] = _read_device
-READERS["dpnp"] = _read_tensor_device
+READERS["dpctl"] = READERS["dpnp"] = _read_device
 READERS["str"] = _read_filter
