@@ -160,11 +160,12 @@ cdef int check(int error, str call) except -1:
 
 cdef Context primary_context(int device) except NULL:
     """Return the primary context of a device, which numba, torch, cupy and jax share."""
-    cdef Driver* driver = driver_for(device)
+    cdef Driver* driver
     cdef int handle
     cdef Context context
     kept = found(_contexts, device)
     if kept is None:
+        driver = driver_for(device)
         check(driver.device_get(&handle, device), f"cuDeviceGet({device})")
         check(driver.context_retain(&context, handle), "cuDevicePrimaryCtxRetain")
         kept = _contexts.setdefault(device, <size_t> context)
@@ -173,6 +174,7 @@ cdef Context primary_context(int device) except NULL:
 
 def primary_context_of(int device):
     """Return the address of a device's primary context, for functions of the driver that ctypes calls."""
+    driver_for(device)
     return <size_t> primary_context(device)
 
 

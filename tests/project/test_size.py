@@ -22,12 +22,12 @@ LINES = {
     "arrayhub/inspection": 2775,
     "arrayhub/libraries": 4119,
     "arrayhub/nested": 7588,
-    "arrayhub/runtimes": 2220,
+    "arrayhub/runtimes": 2183,
     "arrayhub/sparse": 1500,
     "arrayhub/storage": 1000,
     "arrayhub/testing": 1100,
-    "arrayhub/transfer": 3550,
-    "arrayhub/transport": 2210,
+    "arrayhub/transfer": 3467,
+    "arrayhub/transport": 2189,
     "tests": 58_040,
 }
 FILES, PARTICIPLES, READS = 197, 10, 5
