@@ -353,17 +353,6 @@ def _memory(cupy, kind, nbytes):
     return getattr(cupy.cuda, ALLOCATORS[kind])(max(nbytes, 1))
 
 
-def _external(cupy, number, ordinal):
-    """Return a cupy stream for a handle that another library owns.
-
-    cupy 14 deprecates ``ExternalStream`` in favor of ``Stream.from_external``, whose result destroys the stream when it
-    is deallocated.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return cupy.cuda.ExternalStream(number, ordinal)
-
-
 def _on(cupy, ordinal, stream):
     """Return a context manager that makes a device and a stream current. None and -1 keep the current stream."""
     number = NO_STREAM if stream is None else stream_handle(stream)
@@ -375,11 +364,17 @@ def _on(cupy, ordinal, stream):
 
 @contextlib.contextmanager
 def _enter_stream(cupy, ordinal, number, stream):
-    """Make a device and a stream current."""
+    """Make a device and a stream current.
+
+    cupy 14 deprecates ``ExternalStream`` in favor of ``Stream.from_external``, whose result destroys the stream when it
+    is deallocated.
+    """
     with cupy.cuda.Device(ordinal):
         chosen = {LEGACY_STREAM: cupy.cuda.Stream.null, PER_THREAD_STREAM: cupy.cuda.Stream.ptds}.get(number)
         if chosen is None:
-            chosen = _external(cupy, number, ordinal)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                chosen = cupy.cuda.ExternalStream(number, ordinal)
             chosen.owner = stream  # arrays on this stream keep `chosen` alive, and thereby the owner of the handle
         with chosen:
             yield

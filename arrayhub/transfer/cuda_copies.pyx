@@ -675,8 +675,8 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
             with nogil:
                 work(&seats[0])
         while running:
-            with nogil:
-                running = not has_ended(&job)
+            with nogil:       # wait up to 20 ms for all lanes to end; a signal ends the wait
+                running = PyThread_acquire_lock_timed(job.ended, REPORT_EVERY, True) != PY_LOCK_ACQUIRED
             PyErr_CheckSignals()
             done = look_at(&job.words_done) * route.plan.word
             if report is not None and done != reported:
@@ -712,11 +712,6 @@ cdef int start(Seat* seats, int count) noexcept nogil:
 cdef void leave_job(Job* job) noexcept nogil:
     if add_to(&job.working, -1) == 1:
         PyThread_release_lock(job.ended)
-
-
-cdef bint has_ended(Job* job) noexcept nogil:
-    """Wait up to 20 ms for all lanes to end, and return whether they have ended. A signal ends the wait."""
-    return PyThread_acquire_lock_timed(job.ended, REPORT_EVERY, True) == PY_LOCK_ACQUIRED
 
 
 cdef void* run(void* seat) noexcept nogil:
