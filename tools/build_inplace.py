@@ -76,14 +76,15 @@ def link_declarations():
 
 
 def digest(listed, build_commands):
-    """Return a digest of a module's commands, of the files in Cython's list, and of all headers.
+    """Return a digest of a module's commands, of the files in Cython's list, and of all headers and declarations.
 
-    All headers are included, because Cython's list does not contain headers. The headers that Cython writes during a
-    build are omitted.
+    Cython's list does not contain headers, nor the file m.pxd of ``from p cimport m`` (Cython 3.2). The headers that
+    Cython writes during a build are omitted.
     """
     names = listed.partition(":")[2].replace("\\\n", " ").split()
     headers = (path for path in PACKAGE.rglob("*.h") if not path.with_suffix(".pyx").exists())
     paths = [*(ROOT / name for name in names), *sorted(path for path in headers if not path.name.endswith("_api.h"))]
+    paths += sorted(PACKAGE.rglob("*.pxd"))
     found = hashlib.sha256(repr(build_commands).encode())
     for path in paths:
         found.update(path.read_bytes() if path.exists() else b"missing")
