@@ -12,6 +12,7 @@ from numba.core.cgutils import alloca_once, alloca_once_value, if_likely, is_not
 from numba.core.datamodel import register_default
 from numba.core.datamodel.models import ArrayModel
 from numba.core.errors import NumbaNotImplementedError
+from numba.core.imputils import lower_constant
 from numba.core.pythonapi import PythonAPI
 from numba.extending import NativeValue, lower_cast, typeof_impl, unbox
 from numba.np import numpy_support
@@ -20,12 +21,14 @@ from arrayhub._core.descriptor import Descriptor, is_host_readable
 from arrayhub._core.errors import unreadable
 from arrayhub.libraries.numpy import ndarray
 
-# Names used only during compilation. `register` checks them, because a missing name would otherwise be reported as an
-# error in the user's code.
+# Names used only during compilation. If one is missing, this module fails to load, rather than the user's function.
 _LATER = (
-    (PythonAPI, "call_function_objargs", "decref", "serialize_object", "unserialize"),
-    (numpy_support, "from_dtype"),
-    (typeof_impl, "dispatch", "register"),
+    PythonAPI.call_function_objargs,
+    PythonAPI.decref,
+    PythonAPI.serialize_object,
+    PythonAPI.unserialize,
+    numpy_support.from_dtype,
+    typeof_impl.dispatch,
 )
 
 
@@ -41,9 +44,12 @@ def typeof_usm_array(array, context):
 
     Raises
     ------
-    TypeError
-        The memory is neither CUDA memory nor readable by the host, or numba does not have the element type.
+    TypeError, ValueError
+        The memory is neither CUDA memory nor readable by the host, numba does not have the element type, or the array
+        is a constant of the compiled function.
     """
+    if context.purpose.name == "constant":
+        refuse_constant()
     if not is_host_readable(array):
         if array.device.type == "cuda":
             return typeof_impl.dispatch(object)(array, context)
@@ -56,6 +62,12 @@ def typeof_usm_array(array, context):
         readonly=not flags.writeable,
         aligned=flags.aligned,
     )
+
+
+@lower_constant(USMArrayType)
+def refuse_constant(*_):
+    """Reject a global USMArray, or a default of an argument. numba would read its strides, in elements, as bytes."""
+    raise ValueError("numba: a global or default is a USMArray; pass it as an argument, or use arrayhub.as_numba(x)")
 
 
 def element_type(array):
@@ -92,19 +104,7 @@ def as_plain_array(context, builder, numba_type, array_type, value):
 
 
 def register():
-    """Register USMArray with numba, which calls this function.
-
-    Raises
-    ------
-    ImportError
-        numba does not have a required name. numba reports this error as a warning.
-    """
-    for owner, *names in _LATER:
-        for name in names:
-            if not hasattr(owner, name):
-                raise ImportError(
-                    f"numba: {getattr(owner, '__name__', owner)} does not have {name}, which typing a USMArray needs"
-                )
+    """Register USMArray with numba, which calls this function."""
     typeof_impl.register(Descriptor)(typeof_usm_array)
     unbox(USMArrayType)(unbox_usm_array)
     lower_cast(USMArrayType, types.Array)(as_plain_array)

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
-from children import python, run
+from children import run
 
 import arrayhub
 
@@ -32,12 +32,6 @@ def elements(x):
     return x.copy()
 
 
-def test_njit_function_writes_to_the_memory_of_a_usm_array():
-    a = np.arange(5.0)
-    assert add_one(arrayhub.asarray(a)) == 15.0
-    assert a.tolist() == [1, 2, 3, 4, 5]
-
-
 @pytest.mark.parametrize(
     ("view", "layout"),
     [
@@ -47,8 +41,9 @@ def test_njit_function_writes_to_the_memory_of_a_usm_array():
         (np.zeros(4)[::-1], "A"),
         (np.zeros(()), "C"),
         (np.zeros((0, 3)), "C"),
+        (np.frombuffer(bytes(16)), "C"),
     ],
-    ids=["C", "F", "sliced", "negative", "0-d", "empty"],
+    ids=["C", "F", "sliced", "negative", "0-d", "empty", "read-only"],
 )
 def test_numba_type_equals_that_of_the_ndarray(view, layout):
     ours, theirs = numba.typeof(arrayhub.asarray(view)), numba.typeof(view)
@@ -122,23 +117,19 @@ def test_njit_functions_read_fields_of_records():
 
 def test_njit_functions_read_all_layouts():
     a = np.arange(24.0).reshape(2, 3, 4)
-    for view in (a, a.T, a[::-1, :, ::2], a[..., 1], np.broadcast_to(a[0], (5, 3, 4))):
+    unaligned = np.arange(25, dtype="u1")[1:].view("f8")
+    assert not numba.typeof(arrayhub.asarray(unaligned)).aligned
+    for view in (a, a.T, a[::-1, :, ::2], a[..., 1], np.broadcast_to(a[0], (5, 3, 4)), unaligned):
         np.testing.assert_array_equal(elements(arrayhub.asarray(view)), view)
 
 
-def test_unaligned_memory_has_an_unaligned_type():
-    a = np.zeros(25, "u1")[1:].view("f8")
-    a[...] = [1, 2, 3]
-    assert not numba.typeof(arrayhub.asarray(a)).aligned
-    assert total(arrayhub.asarray(a)) == 6.0
-
-
-def test_read_only_stays_read_only():
-    a = np.arange(3.0)
-    a.flags.writeable = False
-    assert not numba.typeof(arrayhub.asarray(a)).mutable
-    with pytest.raises(numba.core.errors.TypingError, match="readonly"):
-        add_one(arrayhub.asarray(a))
+def test_global_arrays_and_defaults_are_refused():
+    """numba creates constants of these from the attribute `strides`, which counts elements."""
+    x = arrayhub.asarray(np.arange(6.0).reshape(2, 3))
+    several = (x, x)
+    for function in (lambda: x.sum(), lambda: several[1].sum(), lambda y=x: y.sum()):
+        with pytest.raises((numba.core.errors.TypingError, ValueError), match="pass it as an argument, or .*as_numba"):
+            numba.njit(function)()
 
 
 def test_njit_functions_reject_byte_swapped_arrays():
@@ -189,11 +180,6 @@ def test_as_numba_returns_an_ndarray_on_the_same_memory():
     assert arrayhub.as_numba(arrayhub.asarray(a)[1:]).ctypes.data == a[1:].ctypes.data
 
 
-def test_numba_loads_the_extension():
-    code = "import arrayhub, numba, numpy; print(numba.njit(lambda x: x.sum())(arrayhub.asarray(numpy.ones(3))))"
-    assert python(code) == "3.0\n"
-
-
 def test_njit_functions_wait_for_pending_work():
     dpnp = pytest.importorskip("dpnp")
     smallest = numba.njit(lambda x: x.min())
@@ -227,7 +213,7 @@ def test_explicit_signatures_accept_the_result_of_as_numba():
         signed(x)
 
 
-def test_compiled_functions_are_cached(tmp_path):
+def test_numba_loads_the_extension_and_caches_compiled_functions(tmp_path):
     script = tmp_path / "cached.py"
     script.write_text(
         "import arrayhub, numba, numpy\n@numba.njit(cache=True)\ndef f(x):\n    return x.sum()\n"
