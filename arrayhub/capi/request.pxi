@@ -277,14 +277,15 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
 
 cdef Descriptor copy_to_fit(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
     """Make `a` meet a request with the copies that the request allows. `wrong` is the first misfit."""
-    cdef int resolved = 0
-    cdef Descriptor made
+    # Bits of the resolved misfits. The bit of FITS is set if `a` was built here: the request determines the layout of copies.
+    cdef int resolved = 1 << <int> FITS if is_built(a, obj, r) else 0
+    cdef Descriptor given = a, made
     for wanted in accepted_dtypes(r)[:1] if wrong == TYPE else ():
         functions.refuse_bytes(obj, wanted)
     while wrong != FITS:
-        made = None if r.flags & WRITEABLE or resolved >> <int> wrong & 1 else resolve_misfit(a, obj, r, wrong)
+        made = None if r.flags & WRITEABLE or resolved >> <int> wrong & 1 else resolve_misfit(a, obj, r, wrong, resolved)
         if made is None:
-            raise error_of(a, obj, r, wrong)
+            raise error_of(given, obj, r, wrong)
         resolved |= 1 << <int> wrong
         a, wrong = made, misfit(made, r)
     return a
@@ -328,10 +329,9 @@ cdef list cast_targets(Descriptor a, const PyUSMArrayRequest* r):
     try:
         dtype = get_dtype(a)
         found = [wanted for wanted in accepted_dtypes(r) if keeps_kind(dtype, wanted)]
-        found = [wanted for wanted in found if numpy.can_cast(dtype, wanted, "safe")] + found
+        return [wanted for wanted in found if numpy.can_cast(dtype, wanted, "safe")] + found
     except TypeError:      # a type that NumPy does not have
-        found = []
-    return found
+        return []
 
 
 cdef const dtypes.ElementType* row_of(const PyUSMArrayDataType* dtype) noexcept:
@@ -356,7 +356,7 @@ cdef list accepted_dtypes(const PyUSMArrayRequest* r):
 # ------------------------------------------------------------------------------------------------------- making copies
 
 
-cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
+cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong, bint is_copy):
     """Make the copy that resolves a misfit, on the caller's stream. Return None if the request does not allow this copy."""
     stream = None if r.stream == NULL else <object> r.stream
     if wrong == TYPE:
@@ -366,7 +366,7 @@ cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest
         if not host_readable(a) and r.may & <int> USM_ARRAY_MAY_TRANSFER and where_of(r) & <int> USM_ARRAY_ON_HOST:
             a = transfer.to_host(a, stream=stream)
         if is_built(a, obj, r):
-            return in_same_memory(numpy_library.copy_values_as(obj, dtype), a, r)
+            return in_same_memory(numpy_library.copy_values_as(functions.import_elements(obj), dtype), a, r)
         from arrayhub.array.casting import cast_checked
 
         return cast_checked(a, dtype, f"this {name_of_type(type(obj))}")
@@ -377,7 +377,7 @@ cdef Descriptor resolve_misfit(Descriptor a, object obj, const PyUSMArrayRequest
         return transfer.to_device(a, device, stream=stream)
     if wrong == BYTE_ORDER and r.may & (<int> USM_ARRAY_MAY_RELAYOUT | <int> USM_ARRAY_MAY_CAST) and host_readable(a):
         return in_same_memory(transfer.native(a), a, r)
-    if wrong in (MISALIGNED, STRIDES, LAYOUT) and r.may & <int> USM_ARRAY_MAY_RELAYOUT:
+    if wrong in (MISALIGNED, STRIDES, LAYOUT) and (is_copy or r.may & <int> USM_ARRAY_MAY_RELAYOUT):
         return transfer.copy(a, order=order_of(r), stream=stream)
     return None
 
@@ -525,10 +525,11 @@ cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
     call = f"arrayhub.asarray(x{words})"
     if not words and not a.flags_ & NOTSWAPPED:
         call += ".native()"
-    wanted = r.flags & (C_CONTIGUOUS | F_CONTIGUOUS | WRITEABLE) | ALIGNED
     if order_of(r) == "F" and a.nd_ > 1:
         return f"{call}.copy(order='F')"
-    return call if words or a.flags_ & wanted == wanted and a.strides_ != NULL else f"{call}.copy()"
+    # A cast makes an array in C order, and a copy on another device keeps the order.
+    wanted = 0 if is_cast else r.flags & C_CONTIGUOUS | (0 if device else r.flags & WRITEABLE | ALIGNED)
+    return call if a.flags_ & wanted == wanted and (words or a.strides_ != NULL) else f"{call}.copy()"
 
 
 # ---------------------------------------------------------------------------------------------------- requests in Python
@@ -737,14 +738,13 @@ cdef class Request:
         >>> Request("float64").explain(np.zeros(3, "f4"))
         "this numpy.ndarray has elements of float32; accepted: float64. Call arrayhub.asarray(x, dtype='float64')"
         """
-        words = ""
         try:
             self.asarray(obj)
         except Exception as error:
             if isinstance(error, PASSES_ON):      # also a MemoryError that replaces an error without memory for its traceback
                 raise
-            words = str(error)
-        return words
+            return str(error)
+        return ""
 
     def lengths(self, array, /):
         """Return a dict of the length in elements that each letter of the type stands for in a result of `asarray`.
@@ -765,7 +765,7 @@ cdef class Request:
         return self.arguments == (<Request> other).arguments if isinstance(other, Request) else NotImplemented
 
     def __hash__(self):
-        return hash(tuple(self.arguments.values()))
+        return hash((self.r.flags, self.r.where, self.r.may, self.arguments["type"]))      # a list of names has no hash
 
     def __getnewargs_ex__(self):
         return (), dict(self.arguments)

@@ -111,6 +111,11 @@ def test_element_type_must_be_in_the_set():
     assert Request().matches(np.zeros(2, "i4"))
 
 
+def test_lists_of_tensors_are_built_as_asarray_builds_them():
+    x = [pytest.importorskip("torch").tensor(1.5)]
+    assert Request("bfloat16", may="build").asarray(x).tolist() == ah.asarray(x, dtype="bfloat16").tolist() == [1.5]
+
+
 def test_lengths_returns_the_lengths_of_symbolic_dimensions():
     request = Request("n * 3 * m * float64")
     assert request.lengths(request.asarray(np.zeros((4, 3, 5)))) == {"n": 4, "m": 5}
@@ -162,6 +167,7 @@ def test_equal_arguments_make_equal_requests():
     same = Request("n * float64", order="C", may=("cast",), name="f: x")
     assert request == same and hash(request) == hash(same) and request != Request("n * float64")
     assert eval(repr(request)) == request
+    assert hash(Request(may=["cast"])) == hash(Request(may=["cast"]))
     for other in (pickle.loads(pickle.dumps(request)), copy.copy(request), copy.deepcopy(request)):
         assert other == request and other.matches(np.zeros(3))
     assert "type" in inspect.signature(Request).parameters
