@@ -13,10 +13,10 @@ _OF_ELEMENTS = {"bool": "bool", "int": "int", "uint": "int", "float": "float", "
 def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
     """Return the core schema for ``Annotated[source, request]``.
 
-    Validation calls ``request.asarray`` and returns an array of the annotated type `source`, such as ``numpy.ndarray``,
-    `USMArray` or ``typing.Any``. Errors have the type ``array_request`` and the message of `asarray`. In JSON, arrays
-    are nested lists. If `pattern`, the type string of the request, fixes the number of dimensions, the JSON schema
-    describes lists nested to this depth, with the fixed lengths and the element types.
+    Validation returns the value itself, with its labels, if it is of the annotated type `source` and meets the request.
+    Otherwise it returns an array of this type, or a USMArray for ``typing.Any``. Errors have the type ``array_request``
+    and the message of ``request.asarray``. In JSON, arrays are nested lists. If `pattern`, the type string of the request,
+    fixes the number of dimensions, the JSON schema describes lists of this depth, lengths and element types.
 
     https://docs.pydantic.dev/latest/concepts/types/#customizing-validation-with-__get_pydantic_core_schema__
     """
@@ -27,7 +27,8 @@ def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
     def validate(value: Any) -> Any:
         try:
             array = request.asarray(value)
-            return array if target in (Any, object) else functions.convert(array, target)
+            is_target = isinstance(target, type) and isinstance(value, target)
+            return value if is_target and not array.is_copy else functions.convert(array, target)
         except PASSES_ON:
             raise
         except (TypeError, ValueError, BufferError, OverflowError) as error:
@@ -59,8 +60,8 @@ def _schema_of_lists(pattern: Pattern | None) -> Any:
 
 
 def _array_type(source: Any) -> Any:
-    """Return the array type of an annotation, such as ``numpy.ndarray`` for ``NDArray[numpy.float64]``."""
+    """Return the target of an annotation for `convert`, such as ``numpy.ndarray`` for ``NDArray[numpy.float64]``."""
     origin = get_origin(source) or source
     while hasattr(origin, "__value__"):  # an alias, as NDArray is since NumPy 2.5
         origin = get_origin(origin.__value__) or origin.__value__
-    return origin
+    return "arrayhub" if origin in (Any, object) else origin

@@ -2,8 +2,6 @@
 
 cimport cython
 from cpython.exc cimport PyErr_Occurred
-from cpython.object cimport PyObject
-from libc.stdint cimport intptr_t
 from libc.string cimport memcmp
 
 from arrayhub._core cimport dtypes, layout
@@ -522,9 +520,8 @@ cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
     device = "" if memory_kinds_of(a) & where_of(r) else target_device(r)
     words = f", dtype={targets[0].name!r}" if is_cast else ""
     words += f", device={device!r}" if device else ""
-    call = f"arrayhub.asarray(x{words})"
-    if not words and not a.flags_ & NOTSWAPPED:
-        call += ".native()"
+    given = "x" if is_cast or a.flags_ & NOTSWAPPED else "arrayhub.asarray(x).native()"
+    call = f"arrayhub.asarray({given}{words})" if words or given == "x" else given
     if order_of(r) == "F" and a.nd_ > 1:
         return f"{call}.copy(order='F')"
     # A cast makes an array in C order, and a copy on another device keeps the order.

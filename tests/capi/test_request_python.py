@@ -266,3 +266,6 @@ def test_pydantic_converts_to_the_annotated_array_type():
         for given in (x, ah.asarray(x)):
             made = adapter.validate_python(given)
             assert type(made) is cls and ah.asarray(made).ptr == x.ctypes.data
+    pd = pytest.importorskip("pandas")
+    labelled = pd.Series(x, index=[5, 6, 7], name="a")
+    assert pydantic.TypeAdapter(Annotated[pd.Series, Request("float64")]).validate_python(labelled) is labelled
