@@ -15,8 +15,8 @@ def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
 
     Validation returns the value itself, with its labels, if it is of the annotated type `source` and meets the request.
     Otherwise it returns an array of this type, or a USMArray for ``typing.Any``. Errors have the type ``array_request``
-    and the message of ``request.asarray``. In JSON, arrays are nested lists. If `pattern`, the type string of the request,
-    fixes the number of dimensions, the JSON schema describes lists of this depth, lengths and element types.
+    and the message of ``request.asarray``. In JSON, arrays are nested lists. If `pattern`, the type string of the
+    request, fixes the number of dimensions, the JSON schema describes lists of this depth, lengths and element types.
 
     https://docs.pydantic.dev/latest/concepts/types/#customizing-validation-with-__get_pydantic_core_schema__
     """
