@@ -4,7 +4,6 @@ cimport cython
 from cpython.exc cimport PyErr_Occurred
 from libc.string cimport memcmp
 
-from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     ALIGNED,
     C_CONTIGUOUS,
@@ -25,7 +24,6 @@ from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.convert.functions cimport import_array, import_copied
 from arrayhub.libraries cimport numpy as numpy_library
-from arrayhub.runtimes cimport cuda, sycl
 
 import numpy
 
@@ -327,9 +325,10 @@ cdef list cast_targets(Descriptor a, const PyUSMArrayRequest* r):
     try:
         dtype = get_dtype(a)
         found = [wanted for wanted in accepted_dtypes(r) if keeps_kind(dtype, wanted)]
-        return [wanted for wanted in found if numpy.can_cast(dtype, wanted, "safe")] + found
+        found = [wanted for wanted in found if numpy.can_cast(dtype, wanted, "safe")] + found
     except TypeError:      # a type that NumPy does not have
-        return []
+        found = []
+    return found
 
 
 cdef const dtypes.ElementType* row_of(const PyUSMArrayDataType* dtype) noexcept:
@@ -509,6 +508,8 @@ cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
     """Return the call that makes an array of `x` that meets a request, or "" if no conversion of the elements does."""
     cdef bint is_cast = r.ndtypes and not accepts_type(a, r)
     if a.flags_ & PACKED or shape_misfit(a, r) != FITS or r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS and a.nd_ > 1:
+        return ""
+    if not host_readable(a) and hooks.advice.find_obstacle(transfer.check_source, a):      # nothing can copy the memory
         return ""
     targets = cast_targets(a, r) if is_cast else []
     if is_cast and host_readable(a):
@@ -735,13 +736,14 @@ cdef class Request:
         >>> Request("float64").explain(np.zeros(3, "f4"))
         "this numpy.ndarray has elements of float32; accepted: float64. Call arrayhub.asarray(x, dtype='float64')"
         """
+        words = ""
         try:
             self.asarray(obj)
         except Exception as error:
             if isinstance(error, PASSES_ON):      # also a MemoryError that replaces an error without memory for its traceback
                 raise
-            return str(error)
-        return ""
+            words = str(error)
+        return words
 
     def lengths(self, array, /):
         """Return a dict of the length in elements that each letter of the type stands for in a result of `asarray`.

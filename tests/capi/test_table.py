@@ -481,7 +481,10 @@ def test_cast_keeps_the_usm_type_and_context(probe, kind):
     assert np.array_equal(ah.as_numpy(b), np.arange(4.0))
 
 
-def test_cuda_dict_is_rejected_as_host_memory(probe):
+def test_memory_of_other_devices_is_rejected_as_host_memory(probe):
+    with pytest.raises(ah.Refusal, match="is on rocm:0; accepted: memory that the host can read$") as raised:
+        probe.request(probe.make(4096, (3,), owner=None, device=(10, 0)), may=MAY_CAST)
+    assert raised.value.call == ""  # nothing can copy this memory
     keys = {"shape": (3,), "typestr": "<f8", "data": (4096, False), "version": 3, "strides": None}
     Cuda = type("Cuda", (), {"__cuda_array_interface__": keys})
     try:
