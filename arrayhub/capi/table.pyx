@@ -412,7 +412,7 @@ cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
 cdef object convert(object obj, const char* library):
     check_given(<PyObject*> obj, "PyUSMArray_Convert")
     if library == NULL:
-        raise ValueError(f"PyUSMArray_Convert: library is NULL; accepted: {', '.join(functions.CONSUMERS)}")
+        raise ValueError("PyUSMArray_Convert: library is NULL; accepted: the name of a library, such as 'torch'")
     return functions.convert(obj, library.decode("utf-8", "replace"))
 
 
