@@ -13,7 +13,7 @@ from arrayhub.libraries.known cimport Library
 from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub._core.descriptor import CPU
-from arrayhub._core.errors import PASSES_ON, PlaceError, Refusal, name_of_type, reason_of
+from arrayhub._core.errors import PASSES_ON, InterfaceError, PlaceError, Refusal, name_argument, name_of_type, reason_of
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.containers import with_index_columns, with_types_of, without_index
 from arrayhub.convert.functions import as_numpy, asarray
@@ -115,17 +115,14 @@ cdef class Adapter:
         With a hint about an argument of `adapt`, the error does not name another call. Nor does it for an argument that
         the function `writes` to, because the call would return a copy.
         """
-        subject = f"{self.name}: {key}"
-        if not isinstance(error, Refusal):
+        if not isinstance(error, (Refusal, InterfaceError)):
             kind = [kind for kind in _REFUSALS if isinstance(error, kind)][0]
-            return kind(f"{subject}: {error}{hint}")
-        subject = f"{subject}: {error.subject}" if error.subject else subject
+            return kind(f"{self.name}: {key}: {error}{hint}")
+        named = name_argument(error, f"{self.name}: {key}")
         if writes:
             accepted = f"writable memory that {self.target.library} can view, because {self.name} writes to this argument"
-            return type(error)(subject, error.reason, accepted)
-        if hint:
-            return type(error)(subject, f"{reason_of(error)}{hint}")
-        return type(error)(subject, error.reason, error.accepted, error.call)
+            return type(error)(named.subject, error.reason, accepted)
+        return type(error)(named.subject, f"{reason_of(error)}{hint}") if hint else named
 
     cdef str hint_for(self, error, value, ArrayType found, bint writes):
         """Return the advice to pass an argument to `adapt`, or "" if no argument helps."""

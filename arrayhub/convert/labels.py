@@ -184,16 +184,17 @@ def _describe(obj: Any, source: Any) -> str:
 
 
 def _difference(first: list[Any], second: list[Any]) -> tuple[int, int] | None:
-    """Return a dimension of each of two objects, whose labels differ, or None. NumPy aligns the last dimensions."""
+    """Return a dimension of each of two objects, whose labels differ, or None.
+
+    If the numbers of dimensions differ, a dimension may belong to any of its length: y to the rows or the columns of X.
+    """
     if len(first) > len(second):
         found = _difference(second, first)
         return found and (found[1], found[0])
     for axis, one in enumerate(first):
-        alike = [axis + len(second) - len(first)]
-        if len(first) < len(second) and second[alike[0]][2] != one[2]:  # the rows of X and y, for example
-            alike = [k for k, other in enumerate(second) if other[2] == one[2]]
+        alike = [k for k, other in enumerate(second) if other[2] == one[2] and (len(first) < len(second) or k == axis)]
         if alike and all(_differ(one, second[k]) for k in alike):
-            return axis, alike[0]
+            return axis, alike[-1]
     return None
 
 

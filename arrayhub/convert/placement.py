@@ -1,6 +1,7 @@
 """placement: selection of the library and the device for a function of several arrays."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from arrayhub._core.copying import Copy
@@ -175,19 +176,12 @@ def _on_device(source: Any, device: Device) -> Any:
 def _prefer(prefer: Any, found: Target, source: Any) -> Placement:
     if isinstance(prefer, Placement):
         return prefer
-    if isinstance(prefer, str) and not _is_device(prefer):
-        return Placement(Target(library_name(prefer, "placement", "prefer"), None, found.device), source)
-    if isinstance(prefer, (str, Device)):
-        return Placement(Target(_library_on(Device(prefer), found.library), None, Device(prefer)), None)
-    return Placement(target_of(prefer, "placement"), prefer)
-
-
-def _is_device(text: str) -> bool:
-    try:
-        Device(text)
-    except (TypeError, ValueError):
-        return False
-    return True
+    if not isinstance(prefer, (str, Device)):
+        return Placement(target_of(prefer, "placement"), prefer)
+    with suppress(TypeError, ValueError):  # of a string that is not the name of a device
+        device = Device(prefer)
+        return Placement(Target(_library_on(device, found.library), None, device), None)
+    return Placement(Target(library_name(prefer, "placement", "prefer"), None, found.device), source)
 
 
 def _library_on(device: Device, library: str) -> str:

@@ -34,7 +34,7 @@ from arrayhub.convert.containers import BY_SHAPE, class_like, maker_of, with_arr
 from arrayhub.convert import functions
 from arrayhub.convert.functions import asarray, convert_to_library, narrow_for_jax, protocols_of_type
 from arrayhub.convert.labels import TABLES, check_labels, get_names, label_kind, shape_of, with_coords, with_index, with_labels
-from arrayhub.convert.names import EXPORT_BY, OWN, library_name, sparse_library
+from arrayhub.convert.names import EXPORT_BY, NESTED, OWN, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import NESTING, TARGETS, row_of_type
@@ -101,17 +101,24 @@ cdef class Target:
         cdef bint moves = move or copy is True
         cdef bint is_of_library = found is not None and found.owner == self.library and not found.refused
         cdef str inner = self._inner() if self.library == "xarray" else None      # the library of the data
+        cdef bint checks = isinstance(dtype, str) and dtype == "model"
+        cdef bint narrows = dtype is None and (self.library == "jax" or inner == "jax")
         given = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
-        if isinstance(dtype, str) and dtype == "model":
+        cdef bint has_class = cls is None and self.model_type is not None and self.model_type.has_maker
+        if (checks or narrows or has_class) and is_stream(obj):
+            keeps_columns = self.row.nests or self.library == NESTED
+            given = hooks.nested.import_nested(obj) if keeps_columns else functions.convert(
+                obj, "numpy", copy=None, missing=missing)
+        if checks:
             dtype = self._check_fit(given, call, missing)      # the export casts, as for other types
-        elif dtype is None and (self.library == "jax" or inner == "jax"):
+        elif narrows:
             given = _narrow(given, call, copy, missing)
             copy = None if given is not obj and copy is True else copy      # the cast has made a copy
         # The export replaces missing values before it moves the elements, which are not missing in a dense array.
         cdef bint fills = missing is not None and moves and not self.host_only
         if self.device is not None and not self.host_only and not fills:
             given = self._move(given, call, moves, advice)
-        if cls is None and self.model_type is not None and self.model_type.has_maker:
+        if has_class:
             cls = class_like(self.model, partial(_has_columns, given))
         cdef bint is_own = is_of_library and given is obj and copy is not True
         try:
@@ -180,9 +187,14 @@ cdef class Target:
     def _check_fit(self, obj, str call, missing):
         """Return the element type of the model, or None if `obj` has it. Raise an error if a value does not fit."""
         own = self.dtype(call)
-        if missing is not None:
-            obj = functions.convert(obj, "numpy", copy=None, missing=missing)
-        array = asarray(obj, copy=None)
+        given = obj if missing is None else functions.convert(obj, "numpy", copy=None, missing=missing)
+        try:
+            array = asarray(given, copy=None)
+        except Refusal as error:      # of missing elements, which fit every type
+            try:
+                array = asarray(numpy.ma.compressed(functions.convert(given, "numpy", copy=None, missing="mask")))
+            except Refusal:
+                raise error
         if array.dtype == own:
             return None
         check_fit(ndarray(transfer.to_host(array)), own, call)
@@ -198,15 +210,12 @@ cdef class Target:
             raise
         except (BufferError, TypeError) as error:
             refusal = error
-        own = getattr(self.model, "type" if self.library == "arrow" else "dtype", None)
+        own = getattr(self.model, "type" if self.library == "arrow" else "dtype", "")      # "" is not a type
         try:
-            found = None if own is None else requested_dtype(own)
+            return requested_dtype(own)
         except TypeError:
-            found = None
-        if found is None:
             reason = f"'model' requires a model with elements of one type, and {form_of(refusal).reason}"
             raise TypeRefusal("dtype", reason) from refusal
-        return found
 
     cdef object _move(self, obj, str call, bint allowed, str advice):
         """Return `obj` in the kind of memory of the model. Lists are built there."""
@@ -516,7 +525,7 @@ cdef Target target_like(model, ArrayType found, Descriptor array=None):
     while found.wraps:
         model = read_inner(model, wrappers.known(type(model)), wrappers)
         found = array_type(model) or _UNKNOWN
-        array = None
+        array = asarray(model, copy=None) if found.wraps else None      # raises for wrappers that lead back to themselves
     device = find_device(model, found, array)
     unknown = found.owner is None and device != CPU and library_of_type(type(model)) is None
     cdef Target target = Target.__new__(Target)      # faster than a call of the type

@@ -189,8 +189,7 @@ def labelled_pairs():
         "index of frames": [pd.DataFrame(square, index=order) for order in (["a", "b"], ["b", "a"])],
         "columns of frames": [pd.DataFrame(square, columns=order) for order in (["a", "b"], ["b", "a"])],
         "Series and frame": [pd.DataFrame(square, index=["a", "b"]), pd.Series([1.0, 2.0], ["b", "a"])],
-        "rows of a square frame": [pd.DataFrame(square, ["a", "b"], ["c", "d"]), pd.Series([1.0, 2.0], ["a", "b"])],
-        "last dimension": [xr.DataArray(square, dims=("x", "y")), xr.DataArray([1.0, 2.0], dims="x")],
+        "names of dimensions": [xr.DataArray(square, dims=("x", "y")), xr.DataArray([1.0, 2.0], dims="z")],
         "columns of polars": [pl.DataFrame(square, schema=order) for order in (["a", "b"], ["b", "a"])],
         "columns of tables": [pa.table([[1.0], [2.0]], names=order) for order in (["a", "b"], ["b", "a"])],
         "polars and pandas": [pl.DataFrame(square, schema=["a", "b"]), pd.DataFrame(square, columns=["b", "a"])],
@@ -222,7 +221,8 @@ def test_arguments_with_equal_or_unrelated_labels_are_accepted():
     assert joined.to_dict("list") == {"k": [1, 2], "v": [3, 4], "w": [5, 6]}
     dot = ah.adapt("numpy")(lambda x, w: x @ w)
     matrix = pd.DataFrame(np.eye(2), index=["s", "t"], columns=["a", "b"])
-    assert dot(matrix, pd.Series([1.0, 2.0], ["a", "b"])).tolist() == [1, 2]
+    for labels in (["a", "b"], ["s", "t"]):  # of the columns, and of the rows, as y for X of the same length
+        assert dot(matrix, pd.Series([1.0, 2.0], labels)).tolist() == [1, 2]
     wide = pd.DataFrame(np.ones((2, 3)), ["a", "b"])
     assert dot(pd.Series([1.0, 2.0], ["a", "b"]), wide).tolist() == [3, 3, 3]
     for axis, series in enumerate([pd.Series([1.0, 2.0], ["b", "a"]), pd.Series([1.0, 2.0, 3.0], ["u", "v", "w"])]):

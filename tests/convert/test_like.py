@@ -412,6 +412,29 @@ def test_the_element_type_of_the_model_keeps_tables():
         ah.like(pd.DataFrame({"a": [1e300]}), pl.Series([1.0], dtype=pl.Float32), dtype="model")
 
 
+def test_missing_elements_fit_the_element_type_of_the_model():
+    pl, pa = map(_import, ("polars", "pyarrow"))
+    model = pa.array([1], pa.int16())
+    for x in (pa.array([1, None]), pl.Series([1, None]), np.ma.MaskedArray([1, 2], [0, 1]), [1, None]):
+        assert ah.like(x, model, dtype="model").equals(pa.array([1, None], pa.int16()))
+    with pytest.raises(OverflowError, match="like: 70000 is out of the range of int16"):
+        ah.like(pa.array([70000, None]), model, dtype="model")
+    with pytest.raises(ah.Refusal) as raised:
+        ah.like(pa.array([1, None]), np.ones(1, "i2"), dtype="model")
+    assert raised.value.call == "arrayhub.as_numpy(x, missing='mask')"
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax", "pyarrow"])
+def test_streams_that_can_be_read_once_are_read_once(library):
+    pa, jnp = _import("pyarrow"), pytest.importorskip("jax.numpy")
+    model = {"numpy": np.ones(1, "f4"), "jax": jnp.ones(1, "f4"), "pyarrow": pa.array([1], pa.float32())}[library]
+    table = pa.table({"a": [1, 2]})
+    for dtype in ("model", None):
+        made = ah.like(table.to_reader(), model, dtype=dtype)
+        assert ah.as_numpy(ah.as_arrow(made, copy=None).field(0) if library == "pyarrow" else made[:, 0]).tolist() == [1, 2]
+    assert ah.like(table.to_reader(), table) == table
+
+
 def test_model_whose_attributes_raise_is_on_the_host(torch):
     class Loud(torch.Tensor):
         @classmethod
