@@ -18,13 +18,16 @@ from arrayhub._core.hooks import hooks
 from arrayhub.convert.containers import with_index_columns, with_types_of, without_index
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.labels import TABLES, are_equal, check_labels, get_names, label_kind, rename, shape_of
-from arrayhub.convert.names import OWN
+from arrayhub.convert.names import NESTED, OWN
 from arrayhub.convert.placement import find_deciding
 from arrayhub.convert.target import device_of
 from arrayhub.libraries.known import NESTING
 from arrayhub.transfer.host_copies import check_writable
 
 cdef tuple _CONTAINERS = (list, tuple, dict)
+
+# The libraries without an index to which `convert` passes the index of a pandas DataFrame as columns.
+cdef tuple _WITHOUT_INDEX = ("arrow", NESTED)
 
 # Types of the errors that conversions raise. `adapt` raises errors of the same types.
 cdef tuple _REFUSALS = (OverflowError, TypeError, ValueError, BufferError)
@@ -297,7 +300,7 @@ cdef class Call:
             if argument.writes:
                 made = self.make_view(value, given)
             else:
-                if target.library == "arrow":
+                if target.library in _WITHOUT_INDEX:
                     value = without_index(value)
                 if value is given and argument.type is not _BUILT and not argument.type.wraps and adapter.copy is not True:
                     argument.array = array_of(value)
@@ -309,7 +312,7 @@ cdef class Call:
             hint = adapter.hint_for(error, value, argument.type, argument.writes)
             raise adapter.error_at(error, argument.key, hint, argument.writes) from error
         cdef bint shares = argument.writes or adapter.copy is not True and adapter.missing is None
-        if shares and argument.type is not _BUILT and (value is given or target.library == "arrow"
+        if shares and argument.type is not _BUILT and (value is given or target.library in _WITHOUT_INDEX
                                                        or getattr(array_of(given), "dtype", None) == value.dtype):
             self.pairs.append((made, given))
         return made
@@ -413,16 +416,19 @@ cdef class Call:
         copy, labels, model = self.adapter.copy, self.adapter.labels, target.model
         if found.sparse is not None and target.row.sparse_by is None:
             target = _NUMPY
+        if (target.row.nests or target.library == NESTED) and getattr(result, "ndim", None) == 0:
+            return as_numpy(result)[()]
         if found.sparse is not None or not (target.row.nests or target.row.labels):
             return target.convert(result, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
-        if target.row.nests and getattr(result, "ndim", None) == 0:
-            return as_numpy(result)[()]
         if target.row.nests and not target.row.labels and found.library == "pandas":
             result = with_index_columns(result)
         is_record = getattr(getattr(result, "dtype", None), "names", None) is not None      # of NumPy
         names = get_names(result) if is_record or not found.dense else None
         if target.row.labels:
-            same = labels and shape_of(result) == shape_of(model)
+            # Nested arrays, and those of pyarrow and awkward, do not state a shape.
+            dense = result if not labels or hasattr(result, "shape") else array_of(result)
+            same = labels and (shape_of(dense) if dense is not None else (len(result),)) == shape_of(model)
+            result = dense if same and dense is not None else result
             named = target.library == "pandas" and (
                 isinstance(names, list)
                 or (labels and names is not None)
@@ -430,11 +436,13 @@ cdef class Call:
             )
             if not same and not named:      # the library of the data
                 target, names = Target(target._inner(), None, target.device), None
+                if target.library == "numpy" and issubclass(type(result), numpy.ndarray):
+                    return result      # such as a masked array
         made = target.convert(result, target.library, copy, None, labels, None, moves, _MOVE_TO_HOST)
         if target.library == "pandas" and label_kind(type(made)) != "index":
             if not found.dense:
                 made = with_types_of(made, model)
-            if labels and not same and made.index is not getattr(model, "index", made.index) and len(made) == len(model):
+            if labels and made.index is not getattr(model, "index", made.index) and len(made) == len(model):
                 made.index = model.index
         return made if names is None else rename(made, names, model)
 

@@ -166,12 +166,14 @@ def _make_index(obj: Any, options: Options) -> Any:
 
 
 def with_arrow_type(made: Any, model: Any) -> Any:
-    """Return a Series of pandas with Arrow's type if `model` is a Series with Arrow's type, otherwise `made`."""
+    """Return a Series or an Index of pandas with Arrow's type if `model` has an Arrow type, otherwise `made`."""
     pandas = sys.modules["pandas"]
     arrow = pandas.ArrowDtype
     if not isinstance(getattr(model, "dtype", None), arrow) or made.ndim != 1 or isinstance(made.dtype, arrow):
         return made
     column = pandas.arrays.ArrowExtensionArray(convert(made, "arrow"))
+    if label_kind(type(made)) == "index":
+        return pandas.Index(column, name=made.name)
     return pandas.Series(column, index=made.index, name=made.name)
 
 

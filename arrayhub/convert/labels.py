@@ -6,6 +6,7 @@ Labels are set only if the author of a function or the caller of `like` asks for
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from operator import is_
 from typing import Any, TypeVar, cast
 
 from arrayhub._core.errors import name_of_type, root_of
@@ -77,8 +78,11 @@ def rename(made: Any, names: Any, model: Any = None) -> Any:
     if isinstance(names, list) != (kind in TABLES):
         return made
     if kind == "frame":
-        known = {str(name): name for name in model.columns} if label_kind(type(model)) == "frame" else {}
-        made.columns = [known.get(str(name), name) for name in names]
+        columns = list(model.columns) if label_kind(type(model)) == "frame" else []
+        known = {_text_of(name): name for name in columns}
+        found = [known.get(_text_of(name), name) for name in names]
+        is_same = len(found) == len(columns) and all(map(is_, found, columns))
+        made.columns = model.columns if is_same and columns else found  # with their type
     elif kind == "series":
         own = getattr(model, "name", None)
         made.name = own if str(own) == str(names) else names
@@ -89,6 +93,13 @@ def rename(made: Any, names: Any, model: Any = None) -> Any:
     elif kind == "name":
         made = made.alias(str(names))
     return made
+
+
+def _text_of(name: Any) -> str:
+    """Return the name that Arrow's tables have for the name of a column in pandas."""
+    if isinstance(name, tuple):  # of a MultiIndex
+        return str(tuple(map(_text_of, name)))
+    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def with_labels(made: Any, model: Any, source: Any = None) -> Any:
@@ -108,7 +119,8 @@ def with_labels(made: Any, model: Any, source: Any = None) -> Any:
         made.index = getattr(model, "index", made.index)
     own, names = get_names(model), get_names(made)
     columns = range(len(names) if isinstance(names, list) else 0)
-    if own is not None and names in (None, [*columns], [*map(str, columns)], [f"column_{k}" for k in columns]):
+    texts = list(map(str, names)) if isinstance(names, list) else names
+    if own is not None and texts in (None, [*map(str, columns)], [f"column_{k}" for k in columns]):
         made = made.rename(own) if kind == "index" else rename(made, own, model)
         if kind == "frame":
             made.columns = getattr(model, "columns", own)  # with their type
