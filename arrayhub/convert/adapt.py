@@ -119,9 +119,6 @@ def adapt(
     return decorate
 
 
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
 def _make_adapter(function: Any, target: Target, copy: Copy, labels: bool, missing: Any) -> Adapter:
     """Check a function, and return its adapter."""
     _check_function(function)
@@ -129,7 +126,7 @@ def _make_adapter(function: Any, target: Target, copy: Copy, labels: bool, missi
     parameters: Mapping[str, inspect.Parameter] = {}
     with suppress(ValueError):  # of a built-in function, whose parameters are unknown
         parameters = inspect.signature(function).parameters
-    keys = [key for key, parameter in parameters.items() if parameter.kind in _POSITIONAL]
+    keys = [key for key, parameter in parameters.items() if parameter.kind <= parameter.POSITIONAL_OR_KEYWORD]
     requests = _find_requests(function, name, parameters)
     if requests and missing is not None:
         raise ValueError(

@@ -25,9 +25,7 @@ from arrayhub.libraries.known import NESTING
 from arrayhub.transfer.host_copies import check_writable
 
 cdef tuple _CONTAINERS = (list, tuple, dict)
-
-# The libraries without an index to which `convert` passes the index of a pandas DataFrame as columns.
-cdef tuple _WITHOUT_INDEX = ("arrow", NESTED)
+cdef tuple _NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_, type(None))
 
 # Types of the errors that conversions raise. `adapt` raises errors of the same types.
 cdef tuple _REFUSALS = (OverflowError, TypeError, ValueError, BufferError)
@@ -300,7 +298,7 @@ cdef class Call:
             if argument.writes:
                 made = self.make_view(value, given)
             else:
-                if target.library in _WITHOUT_INDEX:
+                if target.library in ("arrow", NESTED):      # which `convert` passes the index in columns
                     value = without_index(value)
                 if value is given and argument.type is not _BUILT and not argument.type.wraps and adapter.copy is not True:
                     argument.array = array_of(value)
@@ -312,7 +310,7 @@ cdef class Call:
             hint = adapter.hint_for(error, value, argument.type, argument.writes)
             raise adapter.error_at(error, argument.key, hint, argument.writes) from error
         cdef bint shares = argument.writes or adapter.copy is not True and adapter.missing is None
-        if shares and argument.type is not _BUILT and (value is given or target.library in _WITHOUT_INDEX
+        if shares and argument.type is not _BUILT and (value is given or target.library in ("arrow", NESTED)
                                                        or getattr(array_of(given), "dtype", None) == value.dtype):
             self.pairs.append((made, given))
         return made
@@ -536,9 +534,6 @@ cdef bint are_numbers(values) except -1:
         lists = [value for value in values if value is not None]
         return all([issubclass(type(value), (list, tuple)) and are_numbers(value) for value in lists])
     return kinds != {type(None)} and all([issubclass(kind, _NUMBERS) for kind in kinds])
-
-
-cdef tuple _NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_, type(None))
 
 
 cdef object replace_items(container, dict made):

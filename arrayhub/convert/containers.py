@@ -40,7 +40,7 @@ def to_class(
     library, make = library_name(cls), maker_of(cls)
     if make is not None:
         made = make(obj, options)
-    elif library == "arrow" and cls.__name__ in _EXTENSIONS:
+    elif library == "arrow" and cls.__name__ in ("FixedShapeTensorArray", "Bool8Array"):
         made = get_exporter(library)(obj, extension=True, **options)
     else:
         made = convert_to_library(obj, library, copy, dtype, device, missing, readonly)
@@ -51,9 +51,6 @@ def to_class(
             f" accepted: an array that this type can hold. Pass {library!r} as the library"
         )
     return made
-
-
-_EXTENSIONS = ("FixedShapeTensorArray", "Bool8Array")
 
 
 def _as_instance(made: Any, library: str, cls: Any, copy: Copy) -> Any:
@@ -172,9 +169,8 @@ def with_arrow_type(made: Any, model: Any) -> Any:
     if not isinstance(getattr(model, "dtype", None), arrow) or made.ndim != 1 or isinstance(made.dtype, arrow):
         return made
     column = pandas.arrays.ArrowExtensionArray(convert(made, "arrow"))
-    if label_kind(type(made)) == "index":
-        return pandas.Index(column, name=made.name)
-    return pandas.Series(column, index=made.index, name=made.name)
+    make = pandas.Index if label_kind(type(made)) == "index" else partial(pandas.Series, index=made.index)
+    return make(column, name=made.name)
 
 
 def with_types_of(made: Any, model: Any) -> Any:

@@ -122,8 +122,6 @@ def with_labels(made: Any, model: Any, source: Any = None) -> Any:
     texts = list(map(str, names)) if isinstance(names, list) else names
     if own is not None and texts in (None, [*map(str, columns)], [f"column_{k}" for k in columns]):
         made = made.rename(own) if kind == "index" else rename(made, own, model)
-        if kind == "frame":
-            made.columns = getattr(model, "columns", own)  # with their type
     if kind == "usm" and model.dims is not None:
         return made.with_dims(model.dims)
     return made
@@ -196,10 +194,7 @@ def _describe(obj: Any, source: Any) -> str:
 
 
 def _difference(first: list[Any], second: list[Any]) -> tuple[int, int] | None:
-    """Return a dimension of each of two objects, whose labels differ, or None.
-
-    If the numbers of dimensions differ, a dimension may belong to any of its length: y to the rows or the columns of X.
-    """
+    """Return dimensions of two objects whose labels differ, or None. y may belong to the rows or the columns of X."""
     if len(first) > len(second):
         found = _difference(second, first)
         return found and (found[1], found[0])

@@ -127,7 +127,8 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
     >>> placement(np.ones(2), torch.ones(2), 3.0)
     Placement(library='torch', device='cpu')
     """
-    targets = [None if issubclass(type(obj), _IGNORED) else target_of(obj, "placement") for obj in objs]
+    ignored = (type(None), str, bytes)
+    targets = [None if issubclass(type(obj), ignored) else target_of(obj, "placement") for obj in objs]
     names = [f"argument {k + 1}" for k in range(len(objs))]
     advice = "Pass prefer='{}', or move one of them with arrayhub.to_device" if prefer is None else None
     found, source = find_deciding("placement", names, objs, targets, advice)
@@ -189,6 +190,3 @@ def _library_on(device: Device, library: str) -> str:
     row = EXPORTERS.get(library)
     able = device.type not in ("cuda", "oneapi") or (row is not None and row.device_type == device.type)
     return library if able else OWN
-
-
-_IGNORED: tuple[type, ...] = (type(None), str, bytes)

@@ -106,9 +106,8 @@ cdef class Target:
         given = asarray(obj) if type(obj) is _CAPSULE else obj      # a capsule can be read only once
         cdef bint has_class = cls is None and self.model_type is not None and self.model_type.has_maker
         if (checks or narrows or has_class) and is_stream(obj):
-            keeps_columns = self.row.nests or self.library == NESTED
-            given = hooks.nested.import_nested(obj) if keeps_columns else functions.convert(
-                obj, "numpy", copy=None, missing=missing)
+            given = (hooks.nested.import_nested(obj) if self.row.nests or self.library == NESTED      # keeps the columns
+                     else functions.convert(obj, "numpy", copy=None, missing=missing))
         if checks:
             dtype = self._check_fit(given, call, missing)      # the export casts, as for other types
         elif narrows:
@@ -337,8 +336,6 @@ cdef object find_device(obj, ArrayType found, Descriptor array):
             raise
         except Exception:
             device = _device_of_columns(obj)
-    if device is CPU:
-        return device
     if device.type == "cuda_host":
         return CPU
     return Device(f"cuda:{device.id}") if device.type == "cuda_managed" else device
@@ -347,12 +344,11 @@ cdef object find_device(obj, ArrayType found, Descriptor array):
 def _device_of_columns(obj):
     """Return the device of Arrow columns, and the host for arrays without memory, such as traced arrays."""
     try:
-        device: Device = hooks.nested.import_nested(obj).device if hasattr(type(obj), "__arrow_c_device_array__") else CPU
+        return hooks.nested.import_nested(obj).device if hasattr(type(obj), "__arrow_c_device_array__") else CPU
     except PASSES_ON:
         raise
     except Exception:
         return CPU
-    return device
 
 
 # ------------------------------------------------------------------------------------------------------ types of arrays

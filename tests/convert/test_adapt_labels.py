@@ -92,6 +92,14 @@ def test_column_names_that_are_not_strings_are_restored():
     pd.testing.assert_frame_equal(adapted(lambda t: t)(given), given, check_column_type=False)
     assert adapted(lambda t: t.select("1"))(given).columns.tolist() == [1]
     assert adapted(lambda s: s.head(1))(pd.Series([1.0, 2.0], name=("a", 1))).name == ("a", 1)
+    levels = pd.MultiIndex.from_tuples([("p", 1), ("q", 2)], names=["u", "v"])
+    for columns in (levels, pd.Index([b"p", b"q"]), pd.RangeIndex(2, name="k")):
+        given = pd.DataFrame([[1.0, 2.0]], columns=columns)
+        for function in (
+            adapted(lambda t: t * 2),
+            ah.adapt("arrow", labels=True)(lambda t: ah.as_arrow(ah.as_polars(t) * 2)),
+        ):
+            pd.testing.assert_frame_equal(function(given), given * 2)
 
 
 CALLERS = {"polars": lambda: pl.DataFrame({"k": [1, 1, 2], "v": [1.0, 2.0, 3.0]})}
@@ -160,6 +168,27 @@ def test_results_have_labels_only_on_request_and_of_the_shape_of_the_argument(na
         assert type(ah.adapt("numpy", labels=True)(lambda x: x[1:])(given)) is np.ndarray
     if kept.shape[1:]:
         assert names_of(kept) == names_of(given)
+
+
+@pytest.mark.parametrize("to", ["arrow", "awkward"])
+def test_results_without_a_stated_shape_have_labels_on_request(to):
+    double = ah.adapt(to, labels=True)(lambda x: ah.like(2 * ah.as_numpy(x, copy=None), x))
+    pd.testing.assert_series_equal(double(SHAPED["pandas"]), SHAPED["pandas"] * 2)
+    text = ah.adapt(to, labels=True)(lambda x: ah.convert(["u", None, "w"], to))(SHAPED["pandas"])
+    assert text.index.tolist() == ["a", "b", "c"]
+    matrix = ah.adapt("awkward", labels=True)(lambda x: ah.as_awkward(np.eye(3)))(SHAPED["pandas frame"])
+    pd.testing.assert_frame_equal(matrix, SHAPED["pandas frame"])
+    index = ah.adapt("numpy", labels=True)(np.negative)(pd.Index([1, 2], dtype="int64[pyarrow]", name="n"))
+    assert index.equals(pd.Index([-1, -2], dtype="int64[pyarrow]")) and index.name == "n"
+
+
+def test_results_for_pandas_are_the_functions_own_numpy_arrays():
+    masked = ah.adapt("numpy")(lambda x: np.ma.masked_less(x, 2))(SHAPED["pandas"])
+    assert masked.tolist() == [None, 2, 3]
+    assert ah.adapt("numpy")(lambda x: x.astype(object))(SHAPED["pandas"]).dtype == object
+    assert ah.adapt("numpy")(lambda x: np.asarray(x.sum()))(ah.asnested([1, 2])) == 3
+    ends = ah.adapt(ah.NestedArray, labels=True)(lambda x: x[:2])(SHAPED["pandas frame"])
+    assert ends.columns.tolist() == ["x", "y", "z"]
 
 
 def test_labels_of_xarray_and_arrayhub_are_kept_on_request():
