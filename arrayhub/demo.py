@@ -15,7 +15,7 @@ import numpy as np
 
 import arrayhub
 from arrayhub import USMArray, sycl_runtime
-from arrayhub.convert.functions import CONSUMERS
+from arrayhub.convert.functions import EXPORTERS
 from arrayhub.inspection.texts import align_columns
 from arrayhub.libraries.known import LIBRARIES, NESTING
 
@@ -41,7 +41,7 @@ def find_libraries() -> tuple[dict[str, Any], list[str], bool]:
         if sample is not None:
             producers.setdefault(f"{row.name} {type(sample).__name__}", sample)
         consumer = row.like if row.nests else row.name
-        consumers += [consumer] if consumer in (*CONSUMERS, *NESTING) else []
+        consumers += [consumer] if consumer in (*EXPORTERS, *NESTING) else []
     return producers, consumers, lacks_sycl
 
 

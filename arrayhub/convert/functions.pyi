@@ -22,7 +22,6 @@ _T = TypeVar("_T")
 _Array_co = TypeVar("_Array_co", covariant=True)
 _Masked_co = TypeVar("_Masked_co", covariant=True)
 
-CONSUMERS: tuple[str, ...]
 EXPORTERS: dict[str, Any]
 
 def asarray(

@@ -1217,8 +1217,6 @@ for _k, _function in enumerate(_ENTRIES):
 # The libraries with a compiled exporter.
 EXPORTERS = {name: row for name, row in TARGETS.items() if row.call is not None}
 
-CONSUMERS = tuple(EXPORTERS)
-
 
 def convert(obj, to, *, copy=False, dtype=None, device=None, missing=None, allow_readonly=False):
     """Return `obj` as an array of the library that `to` names.
@@ -1333,34 +1331,37 @@ cdef object give_by_function(
         a = same_layout(a)
         a.flags_ |= WRITEABLE
     result = call_from_dlpack(take, a, to, copied) if emit is None else call_emit(emit, a, to)
-    if not copied:
-        check_view(a, result, f"{to}.from_dlpack" if emit is None else f"{to}.emit")
-    elif emit is None:
-        check_elements(a, result, to, narrows)
+    call = f"{to}.from_dlpack" if emit is None else f"{to}.emit"
+    if copied:
+        check_elements(a, result, call, narrows)
+    else:
+        check_view(a, result, call)
     return result
 
 
-cdef int check_elements(Descriptor a, object result, str to, bint narrows) except -1:
-    """Raise an error if a library changed the element type of a copy of `a`, as mlx narrows float64.
+cdef int check_elements(Descriptor a, object result, str call, bint narrows) except -1:
+    """Raise an error if a library changed the shape or the element type of a copy of `a`, as mlx narrows float64.
 
     If `narrows` is true, raise an error only if the library's type does not represent a value of `a`.
     """
+    cdef Descriptor back
     try:
-        dtype = import_array(result, None).dtype
+        back = import_array(result, None)
     except PASSES_ON:
         raise
     except Exception:      # the element type is unknown
         return 0
-    if dtype == a.dtype:
-        return 0
-    if narrows:
+    dtype = back.dtype
+    if back.shape != a.shape:
+        raise Refusal("convert", f"{call} returns shape {back.shape} for an array of shape {a.shape}")
+    if dtype != a.dtype and not narrows:
+        reason = f"{call} converts elements of {a.dtype} to {dtype}"
+        raise Refusal("convert", reason, f"elements of {dtype}. Pass dtype='{dtype}'")
+    if dtype != a.dtype:
         from arrayhub.array import casting
 
-        casting.check_fit(numpy_library.emit(transfer.to_host(a)), dtype, f"convert: {to}.from_dlpack returns {dtype}")
-        return 0
-    raise Refusal(
-        "convert", f"{to}.from_dlpack converts elements of {a.dtype} to {dtype}", f"elements of {dtype}. Pass dtype='{dtype}'"
-    )
+        casting.check_fit(numpy_library.emit(transfer.to_host(a)), dtype, f"convert: {call} returns {dtype}")
+    return 0
 
 
 cdef object call_emit(object emit, Descriptor a, str root):

@@ -211,10 +211,9 @@ def are_equal(one: Any, two: Any) -> bool:
         return False
     if root_of(type(one)) == "awkward":
         return bool(sys.modules["awkward"].array_equal(one, two, equal_nan=True))
-    if hasattr(one, "identical") and root_of(type(one)) == "xarray":
-        return bool(one.identical(two))
+    equals = getattr(one, "identical" if root_of(type(one)) == "xarray" else "equals", None)
     types = "schema" if label_kind(type(one)) == "columns" else "dtype"  # polars compares only the elements
-    return getattr(one, types, None) == getattr(two, types, None) and bool(one.equals(two))
+    return equals is not None and getattr(one, types, None) == getattr(two, types, None) and bool(equals(two))
 
 
 def _differ(one: tuple[Any, Any, int], two: tuple[Any, Any, int]) -> bool:

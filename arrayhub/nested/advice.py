@@ -44,7 +44,7 @@ from arrayhub.adapters.arrow import type_name, unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame, is_matrix_of_objects
-from arrayhub.convert.functions import CONSUMERS, as_numpy, asarray, import_unadvised, is_array_of, objects_of
+from arrayhub.convert.functions import EXPORTERS, as_numpy, asarray, import_unadvised, is_array_of, objects_of
 from arrayhub.convert.names import NESTED, OWN, SPARSE, sparse_library
 from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
@@ -149,13 +149,13 @@ class Source:
         if self.kind == "sparse":
             return tuple(RULES)
         if isinstance(self.array, USMArray):
-            return CONSUMERS if self.copied else (*CONSUMERS, *plugins.emitting())
+            return tuple(EXPORTERS) if self.copied else (*EXPORTERS, *plugins.emitting())
         if self.kind == "stream":
-            return (*CONSUMERS, *NESTING)
+            return (*EXPORTERS, *NESTING)
         if self.array is None:
-            return CONSUMERS
+            return tuple(EXPORTERS)
         nested = ("numpy", "torch", *NESTING)
-        return tuple(dict.fromkeys((*CONSUMERS, *nested))) if self.kind == "values" else nested
+        return tuple(dict.fromkeys((*EXPORTERS, *nested))) if self.kind == "values" else nested
 
 
 def complete_refusal(error: BaseException, obj: Any, consumer: str, *arguments: Any, **options: Any) -> BaseException:
@@ -188,7 +188,7 @@ def _failed_calls(
 def _complete(refusal: Refusal, obj: Any, consumer: str, failed: list[str]) -> None:
     found = advise(obj, consumer)
     # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
-    by_library = consumer in plugins.emitting() or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
+    by_library = hasattr(refusal, "plugin") or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
     # Values are built whatever the arguments are, and `advise` does not run queries, so that the same call fails again.
     is_same = (issubclass(type(obj), (*VALUES, dict)) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
     is_same = is_same or found.call in failed
@@ -287,7 +287,7 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
 
 def call_of(consumer: str, x: str = "x", *arguments: str) -> str:
     """Return the call that exports `x` to a library. Arguments that are "" are left out."""
-    name = _IMPORTS.get(consumer) or (f"as_{consumer}" if consumer in (*CONSUMERS, *NESTING, "scipy") else "")
+    name = _IMPORTS.get(consumer) or (f"as_{consumer}" if consumer in (*EXPORTERS, *NESTING, "scipy") else "")
     library = "" if name else repr(consumer)
     return f"arrayhub.{name or 'convert'}({', '.join(filter(None, (x, library, *arguments)))})"
 

@@ -189,6 +189,7 @@ def test_results_for_pandas_are_the_functions_own_numpy_arrays():
     assert ah.adapt("numpy")(lambda x: np.asarray(x.sum()))(ah.asnested([1, 2])) == 3
     ends = ah.adapt(ah.NestedArray, labels=True)(lambda x: x[:2])(SHAPED["pandas frame"])
     assert ends.columns.tolist() == ["x", "y", "z"]
+    assert type(ah.adapt(pl.LazyFrame)(lambda t: t)(SHAPED["pandas frame"])) is pl.LazyFrame
 
 
 def test_labels_of_xarray_and_arrayhub_are_kept_on_request():

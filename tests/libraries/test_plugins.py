@@ -358,8 +358,21 @@ def test_error_names_the_emit_function_that_failed(board, emit, copy, error, wor
 def test_emit_whose_result_is_not_a_view_is_rejected(board, change):
     name = board.__name__
     ah.register_library(name, types={"Board": "values"}, emit=lambda a: board.Board(change(np.asarray(a))))
+    x = np.arange(4.0)
     with pytest.raises(BufferError, match=rf"{name}\.emit.*copies the memory|copies the memory.*{name}\.emit"):
-        ah.convert(np.arange(4.0), name)
+        ah.convert(x, name)
+    for copy in (None, True) if (change(x).shape, change(x).dtype) != (x.shape, x.dtype) else ():
+        with pytest.raises(BufferError, match=rf"{name}\.emit (converts|returns shape)"):
+            ah.convert(x, name, copy=copy)
+
+
+def test_error_of_an_import_for_a_plugin_has_the_call_of_explain(board):
+    ah.register_library(board.__name__, types={"Board": "values"}, emit=lambda a: board.Board(np.asarray(a)))
+    for x in (torch.ones(2, dtype=torch.complex64).conj(), pytest.importorskip("pyarrow").chunked_array([[1], [2]])):
+        with pytest.raises(BufferError) as raised:
+            ah.convert(x, board.__name__)
+        assert raised.value.call == ah.explain(x, to=board.__name__).call
+        assert len(eval(raised.value.call, {"arrayhub": ah, "x": x}).values) == 2
 
 
 def test_emit_returning_writable_memory_is_rejected(board):
