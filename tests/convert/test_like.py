@@ -224,14 +224,6 @@ def test_array_types_of_libraries_can_be_models(library):
     assert type(ah.like(np.ones(2, "f4"), module)).__module__.partition(".")[0].startswith(library)
 
 
-def test_autograd_leaf_can_be_a_model(torch):
-    leaf = torch.nn.Parameter(torch.ones(3))
-    result = ah.like(np.arange(3.0), leaf, dtype="model")
-    assert type(result) is torch.Tensor
-    assert result.dtype == torch.float32
-    assert not result.requires_grad
-
-
 def test_array_of_the_models_type_is_returned_itself(torch):
     model = torch.ones(3, requires_grad=True)
     result = model * 2
@@ -259,9 +251,9 @@ def test_copy_determines_whether_like_views_or_copies(torch):
 
 def test_element_type_is_kept_unless_another_is_requested(torch):
     x = np.arange(3.0)
-    model = torch.zeros(1)
-    assert ah.like(x, model).dtype == torch.float64
-    assert ah.like(x, model, dtype="model").dtype == torch.float32
+    model = torch.nn.Parameter(torch.zeros(1))
+    assert ah.like(x, model).dtype == torch.float64 and type(ah.like(x, model)) is torch.Tensor
+    assert ah.like(x, model, dtype="model").dtype == torch.float32 and not ah.like(x, model).requires_grad
     assert ah.like(x, model, dtype=torch.int16).tolist() == [0, 1, 2]
     assert ah.like([1, 2], model, dtype="model").dtype == torch.float32
     with pytest.raises(TypeError, match="cannot be cast to .*int32.* according to the rule same_kind"):

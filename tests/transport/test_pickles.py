@@ -146,14 +146,6 @@ def test_unaligned_buffers_are_copied_to_alignment(size):
     assert y.flags.aligned and y.is_copy
 
 
-def test_in_band_copies_are_independent():
-    x = asarray(np.arange(4.0))
-    stream = pickle.dumps(x)
-    y, z = pickle.loads(stream), pickle.loads(stream)
-    np.asarray(y)[:] = 7
-    assert np.asarray(z).tolist() == np.asarray(x).tolist() == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["deepcopy", "pickle"])
 def test_repeated_references_are_kept(copied):
     x = asarray(np.arange(4.0))
