@@ -72,7 +72,7 @@ def _as_instance(made: Any, library: str, cls: Any, copy: Copy) -> Any:
         torch = sys.modules["torch"]
         if cls is torch.nn.Parameter:
             return cls(made, requires_grad=made.is_floating_point() or made.is_complex())
-        return made.as_subclass(cls) if issubclass(cls, torch.Tensor) else made
+        return made.as_subclass(cls) if issubclass(cls, torch.Tensor) and not made.is_nested else made
     if library == "arrow" and type(made).__name__ == "ChunkedArray":
         if made.num_chunks == 1:
             return made.chunk(0)
@@ -267,6 +267,8 @@ def _make_tensor(obj: Any, options: Options) -> Any:
     try:
         return pyarrow.Tensor.from_numpy(values)
     except pyarrow.ArrowException as error:
+        if options["copy"] is None:  # of negative strides
+            return _make_tensor(obj, {**options, "copy": True})
         raise BufferError(f"pyarrow.Tensor: elements of {values.dtype!r} are not supported ({error})") from error
 
 

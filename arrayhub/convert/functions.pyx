@@ -1344,7 +1344,6 @@ cdef int check_elements(Descriptor a, object result, str call, bint narrows) exc
 
     If `narrows` is true, raise an error only if the library's type does not represent a value of `a`.
     """
-    cdef Descriptor back
     try:
         back = import_array(result, None)
     except PASSES_ON:

@@ -213,6 +213,9 @@ def test_modules_and_types_can_be_models(torch):
         assert type(ah.like(x, model)) is cls
     assert type(ah.like(torch.ones(2), ah.USMArray)) is ah.USMArray
     assert type(ah.like([[1], [2, 3]], ah.NestedArray)) is ah.NestedArray
+    with pytest.raises(TypeError, match="the array is a torch.NestedTensor"):
+        ah.like([[1], [2, 3]], type("Own", (torch.Tensor,), {}))
+    assert ah.like(x[::-1], _import("pyarrow").Tensor).to_numpy().tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "xarray", "awkward", "jax", "dpnp"])
