@@ -9,12 +9,10 @@ from arrayhub._core.descriptor import is_host_readable
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import name_of_type
 from arrayhub._core.hooks import hooks
-from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import protocols_of_type
 from arrayhub.convert.names import library_name
-from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.texts import align_columns, attempt, is_capsule, printable
 from arrayhub.libraries import wrappers
 
@@ -161,52 +159,48 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
     if to is not None:
         to = library_name(to, "explain")
     name, source = printable(name_of_type(type(obj))), hooks.advice.import_source(obj)
-    array = source.array if isinstance(source.array, USMArray) and not source.copied else None
-    stream = attempt(unread, obj)[0]
-    taken, why, summary = None, source.copied, "" if array is not None else source.summary
-    if array is not None:
-        summary = _summary(array)
-        taken, why = _how_imported(obj, array, name)
-    elif stream:
-        summary, why = stream, "explain does not read the data; arrayhub.asnested(x) does"
-    elif source.array is None:
-        summary, why = "no array", source.reason
-    elif not source.copied:
-        taken, why = None if source.array is obj else getattr(source.array, "protocol", None), source.how
+    taken, why = _how_imported(obj, source, name)
     protocols = () if to is not None else tuple(_protocols_of(obj, taken))
     consumers = (to,) if to is not None else source.consumers
     verdicts = tuple(hooks.advice.advise(obj, consumer, source) for consumer in consumers)
-    facts = tuple(_facts(array)) if array is not None else source.facts
-    call = verdicts[0].call if to is not None else _shortest_call(source, stream, verdicts)
+    facts = () if source.copied or source.array is None else tuple(_facts(source.array))
+    call = verdicts[0].call if to is not None else _shortest_call(source, verdicts)
     verdicts = tuple(replace(v, call="") if v.verdict in (ZERO_COPY, COPY) else v for v in verdicts)
-    return Explanation(name, summary, facts, protocols, taken, why, verdicts, call)
+    return Explanation(name, source.summary, facts, protocols, taken, why, verdicts, call)
 
 
-def _shortest_call(source: Any, stream: str, verdicts: tuple[Verdict, ...]) -> str:
+def _shortest_call(source: Any, verdicts: tuple[Verdict, ...]) -> str:
     """Return the call that imports the object, or "" if none is known."""
-    if source.array is None and not stream:
+    if source.array is None and not source.stream:
         return next((verdict.call for verdict in verdicts if verdict.call), "")
     if isinstance(source.array, USMArray):
-        return (source.copied and getattr(source.refusal, "call", "")) or "arrayhub.asarray(x)"
+        return (source.copied and source.call) or "arrayhub.asarray(x)"
     return "arrayhub.assparse(x)" if source.kind == "sparse" else "arrayhub.asnested(x)"
 
 
-def _how_imported(obj: Any, array: USMArray, name: str) -> tuple[str | None, str]:
-    """Return the protocol that `asarray` uses, or None, and the reason."""
-    cls = type(obj)
+def _how_imported(obj: Any, source: Any, name: str) -> tuple[str | None, str]:
+    """Return the protocol that `asarray` or `asnested` uses, or None, and the reason."""
+    cls, array = type(obj), source.array
+    if array is None or source.copied:
+        return None, source.copied or source.reason
+    protocol = getattr(array, "protocol", None)
+    through = "" if protocol in (None, "constructed") else f" through {protocol}"
+    is_dense = isinstance(array, USMArray)
+    dense_only = "" if is_dense else "; asarray returns dense arrays only"
     if is_capsule(obj):
         return "dlpack", "a DLPack capsule, which can be imported once"
     if array is obj:
-        through = through_protocol(array)
-        return None, f"it is a USMArray{through and f', imported{through}'}"
+        return None, f"it is a {cls.__name__}{through and f', imported{through}'}{dense_only}"
+    if not is_dense:
+        return protocol, f"{'assparse' if source.kind == 'sparse' else 'asnested'} imports it{through}{dense_only}"
     row = wrappers.known(cls)
     if row.parse is not None and attempt(row.parse, obj)[0] is not None:
-        return None, f"{row.words.rstrip(',')}, returns its array{through_protocol(array)}"
+        return None, f"{row.words.rstrip(',')}, returns its array{through}"
     if row.attribute is not None:
-        return None, f"it is a wrapper; asarray imports its .{row.attribute}{through_protocol(array)}"
+        return None, f"it is a wrapper; asarray imports its .{row.attribute}{through}"
     if not row.root and (attempt(protocols_of_type, cls)[0] or (False, ()))[0]:
-        return array.protocol, f"asarray imports {name} natively and reports the protocol as {array.protocol}"
-    return array.protocol, f"asarray uses {array.protocol}, the first protocol of the object that succeeds"
+        return protocol, f"asarray imports {name} natively and reports the protocol as {protocol}"
+    return protocol, f"asarray uses {protocol}, the first protocol of the object that succeeds"
 
 
 def _protocols_of(obj: Any, taken: str | None) -> Iterator[str]:
@@ -221,18 +215,15 @@ def _protocols_of(obj: Any, taken: str | None) -> Iterator[str]:
             yield row.name
 
 
-def through_protocol(array: Any) -> str:
-    """Return " through" and the protocol of an array, or "" if the array was not imported."""
-    return "" if array.protocol == "constructed" else f" through {array.protocol}"
-
-
-def _summary(array: USMArray) -> str:
-    kind, _ = attempt(type_of, array)
-    return f"{printable(str(kind))}, {array.access}, on {array.device}"
-
-
-def _facts(array: USMArray) -> Iterator[str]:
+def _facts(array: Any) -> Iterator[str]:
     """Yield the properties of the memory that some consumers do not support."""
+    if isinstance(array, USMArray):
+        yield from _facts_of_layout(array)
+    if not (is_host_readable(array) if isinstance(array, USMArray) else array._is_on_host()):
+        yield f"on {array.device}: the host cannot read it; to_host(x) copies"
+
+
+def _facts_of_layout(array: USMArray) -> Iterator[str]:
     flags = array.flags
     if not flags.c_contiguous and not flags.f_contiguous:
         yield printable(f"non-contiguous: shape {array.shape} with byte strides {array.byte_strides}")
@@ -242,8 +233,6 @@ def _facts(array: USMArray) -> Iterator[str]:
         yield "byte-swapped: not in the machine's byte order; asarray(x).native() copies"
     if array.access != "readwrite":
         yield _ACCESS[array.access]
-    if not is_host_readable(array):
-        yield f"on {array.device}: the host cannot read it; to_host(x) copies"
 
 
 _ACCESS = {"readonly": "read-only: other code may still write", "immutable": "immutable: the elements never change"}

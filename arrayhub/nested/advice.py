@@ -89,8 +89,8 @@ class Source:
     refusal: BaseException | None = None  # the error of `asarray` or `assparse`, if it rejects the object
     length: int | None = None  # number of elements of an object that `array` is a part of
     columns: int | None = None  # number of columns of a table that `array` is a part of
-    own: bool = False  # whether the object is the array
-    kind: str = ""  # "values", "stream", "sparse" or ""
+    kind: str = ""  # "values", "sparse" or ""
+    stream: str = ""  # what a stream or a query is that is not read
     needs_copy: bool = False  # whether `asnested` imports the object only with copy=None or copy=True
 
     @cached_property
@@ -99,63 +99,51 @@ class Source:
         return _column_of(self.array)
 
     @property
+    def call(self) -> str:
+        """The call in the refusal, or ""."""
+        return self.refusal.call if isinstance(self.refusal, Refusal) else ""
+
+    @property
     def reason(self) -> str:
+        """Why there is no array."""
+        if self.stream:
+            return "explain does not read the data; arrayhub.asnested(x) does"
         return printable(str(self.refusal)) if isinstance(self.refusal, Refusal) else _reason(self.refusal)
 
     @property
     def summary(self) -> str:
-        """Description of nested and sparse arrays, and of objects that are copied."""
+        """Description of the array."""
         x = self.array
+        if x is None:
+            return self.stream or "no array"
+        if self.kind == "values":
+            return "nested values, which are copied"
         if isinstance(x, SparseArray):
-            return f"{repr(x)[len('<SparseArray: ') : -1]}, {x.access}, on {x.device}"
-        if isinstance(x, NestedArray):
-            if self.kind == "values":
-                return "nested values, which are copied"
+            text = repr(x)[len("<SparseArray: ") : -1]
+        elif isinstance(x, NestedArray):
             rows, _, element = str(x.type).partition(" * ")
-            if self.length is not None:
-                rows = str(self.length)
-            table = f"{rows} rows with {self.columns} columns, such as {element}"
-            of_all = f"{rows} * {element}" if self.columns is None else table
-            if self.copied:
-                return f"{of_all}, which is copied"
-            chunks = f", in {len(x.chunks)} chunks" if kind_of(x).chunks else ""
-            return f"{of_all}, {x.access}, on {x.device}{chunks}"
-        if not self.copied:
-            return "no array"
-        is_value = self.refusal is None
-        return f"a value, which NumPy converts to {x.dtype}" if is_value else f"{type_of(x)}, which is copied"
-
-    @property
-    def how(self) -> str:
-        """Description of the import of a nested or sparse array."""
-        if isinstance(self.array, SparseArray):
-            return "it is a SparseArray" if self.own else "assparse imports it; asarray returns dense arrays only"
-        through = "" if self.array.protocol == "constructed" else f" through {self.array.protocol}"
-        imported = through and f", imported{through}"
-        how = f"it is a NestedArray{imported}" if self.own else f"asnested imports it{through}"
-        return f"{how}; asarray returns dense arrays only"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """Properties of a sparse array that some libraries do not support."""
-        x = self.array
-        if not isinstance(x, SparseArray) or x._is_on_host():
-            return ()
-        return (f"in memory of {x.device}, which the host cannot read; x.to_host() returns a copy on the host",)
+            rows = rows if self.length is None else str(self.length)
+            of_all = f"{rows} * {element}"
+            text = of_all if self.columns is None else f"{rows} rows with {self.columns} columns, such as {element}"
+        elif self.copied and self.refusal is None:
+            return f"a value, which NumPy converts to {x.dtype}"
+        else:
+            text = printable(str(attempt(type_of, x)[0]))
+        if self.copied:
+            return f"{text}, which is copied"
+        chunks = f", in {len(x.chunks)} chunks" if isinstance(x, NestedArray) and kind_of(x).chunks else ""
+        return f"{text}, {x.access}, on {x.device}{chunks}"
 
     @property
     def consumers(self) -> tuple[str, ...]:
         """The libraries that `explain` lists."""
         if self.kind == "sparse":
             return tuple(RULES)
-        if isinstance(self.array, USMArray):
-            return tuple(EXPORTERS) if self.copied else (*EXPORTERS, *plugins.emitting())
-        if self.kind == "stream":
+        if self.kind == "values" or self.stream:
             return (*EXPORTERS, *NESTING)
-        if self.array is None:
-            return tuple(EXPORTERS)
-        nested = ("numpy", "torch", *NESTING)
-        return tuple(dict.fromkeys((*EXPORTERS, *nested))) if self.kind == "values" else nested
+        if isinstance(self.array, NestedArray):
+            return ("numpy", "torch", *NESTING)
+        return (*EXPORTERS, *(() if self.array is None or self.copied else plugins.emitting()))
 
 
 def complete_refusal(error: BaseException, obj: Any, consumer: str, *arguments: Any, **options: Any) -> BaseException:
@@ -245,12 +233,10 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
     absent = _absence(consumer)
     if absent:
         return Verdict(consumer, CANNOT, absent)
-    stream = attempt(unread, obj)[0]
-    if stream and (source or import_source(obj)).array is None:
-        export = consumer in NESTING and consumer != "awkward"
-        why = "explain does not read the data; arrayhub.asnested(x) does"
-        return Verdict(consumer, NOT_TRIED, why, call_of(consumer) if export else "arrayhub.asnested(x)")
     source = import_source(obj) if source is None else source
+    if source.stream:
+        call = call_of(consumer if consumer in NESTING and consumer != "awkward" else NESTED)
+        return Verdict(consumer, NOT_TRIED, source.reason, call)
     if source.needs_copy:
         found = _advise(obj, consumer, replace(source, needs_copy=False))
         return Verdict(consumer, found.verdict, found.reason, found.call.replace("(x)", "(x, copy=True)"))
@@ -343,15 +329,16 @@ def import_source(obj: Any) -> Source:
 def _import_source(obj: Any) -> Source:
     cls = type(obj)
     if issubclass(cls, (NestedArray, SparseArray)):
-        return Source(obj, own=True, kind="sparse" if issubclass(cls, SparseArray) else "")
+        return Source(obj, kind="sparse" if issubclass(cls, SparseArray) else "")
     if issubclass(cls, USMArray):
         return Source(obj)
     if is_capsule(obj):
         array, error = try_call(peek, obj)
         return Source(array, refusal=error)
-    if attempt(unread, obj)[0]:
+    stream = attempt(unread, obj)[0]
+    if stream:
         array = attempt(import_unread, obj)[0]
-        return Source(array, kind="stream" if array is None else "")
+        return Source(array, stream=stream if array is None else "")
     sparse, error = try_call(sparse_or_none, obj)
     if sparse is not None or (error is not None and (sparse_library(obj) or root_of(cls) == "onedal")):
         return Source(sparse, refusal=error, kind="sparse")
@@ -682,11 +669,8 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
     if (issubclass(type(obj), VALUES) or of_objects) and (
         kind_of(column.leaf).fields or (column.array is not None and column.array.dtype.kind in "mM")
     ):  # lists of records and of times, which only asnested imports
-        call = _of_node(node, Source(node), consumer).call
-        if "to_list" in call:
-            call = "arrayhub.asnested(x)"
-        call = call if "asnested" in call else _replace_x(call, "arrayhub.asnested(x)")
-        return Verdict(consumer, CANNOT, source.reason, call)
+        call = _call_on("arrayhub.asnested(x)", node, consumer)
+        return Verdict(consumer, CANNOT, source.reason, "arrayhub.asnested(x)" if "to_list" in call else call)
     found = _of_column(obj, source, consumer, column)
     if found.verdict in (CANNOT, NOT_TRIED) and not found.call:
         x = "arrayhub.asnested(x, copy=True)" if len(node.chunks) > 1 else "x" if own else "arrayhub.asnested(x)"
@@ -703,7 +687,7 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
 def _call_without_library(obj: Any, source: Source) -> str:
     """Return the call for nested data that the library cannot represent in any form."""
     if not issubclass(type(obj), NestedArray):
-        return call_of(NESTED, "x", "copy=None" if getattr(source.refusal, "call", "") == _BY_COPY else "")
+        return call_of(NESTED, "x", "copy=None" if source.call == _BY_COPY else "")
     return "x.to_list()" if _is_on_host(obj) else "x.to_host().to_list()"
 
 
@@ -858,7 +842,7 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str) -> Verdict:
     obstacle = _obstacle(array, consumer, False, obj)
     if not obstacle:
         why = source.copied or get_rules(consumer).why_copied(array, obj)
-        way = "copy=True" if getattr(source.refusal, "call", "") == _BY_COPY else ""
+        way = "copy=True" if source.call == _BY_COPY else ""
         return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", way))
     why = _obstacle(array, consumer, True, obj) or _obstacle_to_move(array)
     if why:
@@ -877,8 +861,6 @@ def _call_instead(obj: Any, source: Source, consumer: str) -> str:
         call = _call_on_numbers(consumer, "x", numbers, way="")
         if call:
             return call
-    elif numbers is None and str(array.chunks[0].meaning).startswith("d:") and consumer != "arrow":
-        return call_of(consumer, "arrayhub.as_arrow(x).cast('float64')", "copy=True")
     if consumer != "arrow":  # Arrow has the most types
         return _of_nested_consumer(obj, source, "arrow").call
     return _call_without_library(obj, source)
@@ -985,20 +967,14 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
 
 def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
     """Return the call that exports the result of the call that the table of libraries, or the refusal, names."""
-    refused: Any = form_of(source.refusal) if source.refusal is not None else None
-    call = refused.call if isinstance(refused, Refusal) else ""
-    own = "" if objects_of(obj) is not None else wrappers.advise(obj)[0]
+    call, own = source.call, "" if objects_of(obj) is not None else wrappers.advise(obj)[0]
     if _is_dict_of_columns(obj):  # whose refusal names a call for one of the columns
         is_record = own == "arrayhub.asnested([x])" and not find_obstacle(import_nested, [_first_values(obj)])
         own = call = own if is_record else ""
-    if call == "arrayhub.asnested(x)" and not own:  # `asnested` failed, too
+    instead = own if call in ("", "arrayhub.asnested(x)") else call  # `asnested` failed, too
+    if not instead:
         return ""
-    if own == "arrayhub.assparse(x)" and source.kind == "sparse":  # with a fill value that is not 0
-        own = "x.todense()"
-    instead = own if call in ("", "arrayhub.asnested(x)") else call
     needs_sparse = consumer in (*RULES, SPARSE) and consumer not in _ROWS
-    if source.kind == "sparse" and call and root_of(type(obj)) == "onedal":
-        return _call_on(f"{call}.to_dense()", _empty(obj.dtype, 2), consumer)
     if source.kind == "sparse" and needs_sparse and call.startswith("x."):  # such as a tensor to be coalesced
         return call_of(consumer, call)
     if "collect()" in instead:
@@ -1009,9 +985,10 @@ def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
         return call
     is_part = instead in ("x.data", "x.magnitude")
     like = attempt(getattr, obj, instead[2:])[0] if is_part else attempt(_array_like, obj)[0]
-    if like is not None or not instead or needs_sparse:
-        return _call_on(instead, like, consumer) if instead else ""
-    return call_of(consumer, instead, "copy=True" if consumer in _ROWS and consumer not in ("numpy", *NESTING) else "")
+    if like is not None or needs_sparse:
+        return _call_on(instead, like, consumer)
+    is_copied = consumer in _ROWS and consumer not in ("numpy", *NESTING)
+    return call_of(consumer, instead, "copy=True" if is_copied else "")
 
 
 def _call_on_pandas(obj: Any, consumer: str) -> str:
@@ -1035,24 +1012,23 @@ def _call_on_pandas(obj: Any, consumer: str) -> str:
 
 def _array_like(obj: Any) -> Any:
     """Return an array, or an object of pandas or polars, of the type that the table's call on `obj` returns."""
-    if root_of(type(obj)) == "torch":
-        return _tensor_like(obj)
+    if getattr(obj, "requires_grad", False):
+        return obj.detach()
     if hasattr(obj, "divisions"):  # of dask.dataframe, which computes objects of pandas
         pandas: Any = sys.modules["pandas"]
         if obj.ndim == 1:
             return pandas.Series(dtype=obj.dtype)
-        dtypes = obj.dtypes[~obj.dtypes.astype(str).duplicated()]
-        return pandas.DataFrame({name: pandas.Series(dtype=dtype) for name, dtype in dtypes.items()})
-    root = root_of(type(obj))
-    if root in ("av", "cv2"):  # of pictures and sound, which the call converts to a new ndarray
-        return _empty("uint8")
-    dtypes = getattr(obj, "dtypes", None)  # of an xarray.Dataset
-    if isinstance(dtypes, Mapping):
-        dtype = np.result_type(*dtypes.values())
-    else:
-        dtype = obj.type if root == "pyarrow" else getattr(obj.dtype, "subtype", obj.dtype)  # of sparse elements
+        return pandas.DataFrame({name: pandas.Series(dtype=dtype) for name, dtype in obj.dtypes.items()})
+    root, dtypes = root_of(type(obj)), getattr(obj, "dtypes", None)
     if root == "polars":  # the call casts a type that only polars defines to float
         return sys.modules["polars"].Series([None] * (obj.null_count() > 0), dtype=float)
+    dtype: Any
+    if isinstance(dtypes, Mapping):  # of an xarray.Dataset
+        dtype = np.result_type(*dtypes.values())
+    elif root in ("av", "cv2", "torch"):  # pictures, sound and storage without a dtype consist of bytes
+        dtype = getattr(obj, "dtype", "uint8")
+    else:
+        dtype = obj.type if root == "pyarrow" else getattr(obj.dtype, "subtype", obj.dtype)  # of sparse elements
     return _empty(dtype, getattr(obj, "ndim", 1))
 
 
@@ -1071,13 +1047,3 @@ def _like_image(image: Any) -> Any:
     mode = sys.modules["PIL.ImageMode"].getmode(image.mode)
     shape = (image.height, image.width) + (len(mode.bands),) * (len(mode.bands) > 1)
     return asarray(np.broadcast_to(np.zeros((), mode.typestr), shape))
-
-
-def _tensor_like(obj: Any) -> Any:
-    """Return a tensor or an array of the type that the table's call on an object of torch returns, without copying."""
-    torch: Any = sys.modules["torch"]
-    if not isinstance(obj, torch.Tensor):
-        return obj.data if hasattr(obj, "batch_sizes") else torch.empty(0, dtype=getattr(obj, "dtype", torch.uint8))
-    if obj.is_quantized:
-        return torch.empty(0)
-    return obj.detach() if obj.requires_grad else torch.empty((0,) * obj.ndim, dtype=obj.dtype)  # else it is lazy
