@@ -1,4 +1,4 @@
-"""The element type to which NumPy converts a value, from its first items."""
+"""The array to which NumPy converts a value, from its first items, and the rows that stand for a pandas object."""
 
 from functools import partial
 from itertools import islice
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.descriptor import MAX_NDIM
-from arrayhub.convert.functions import check_level, import_unadvised
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import asarray, check_level, import_unadvised
 
 LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
 _SAMPLED = 100  # number of rows that stand for a pandas object. pyarrow starts threads for longer frames
@@ -17,16 +18,17 @@ _BLOCK = 100_000  # number of rows whose mask of missing values is in memory at 
 _SEQUENCES = (list, tuple, range)
 
 
-def dtype_of_value(obj: Any) -> np.dtype[Any]:
-    """Return the dtype to which NumPy converts a value. Raise the error of `asarray` for its first items."""
-    items = first_values(obj)
+def array_like_value(obj: Any) -> USMArray:
+    """Return an array of the type to which NumPy converts a value. Raise the error of `asarray` for its first items."""
+    items, depth = first_values(obj)
     if not items:
-        return np.dtype(float)
+        return asarray(np.empty((0,) * depth))
     check_level(items, 0, {})
     shapes = {tuple(getattr(item, "shape", ())) for item in items}
     if len(shapes) > 1:
         raise TypeError("the arrays in it have different shapes")
-    return import_unadvised([_sample_of(item) for item in items]).dtype
+    dtype = import_unadvised([_sample_of(item) for item in items]).dtype
+    return asarray(np.empty((0,) * (depth + len(shapes.pop())), dtype))
 
 
 def _sample_of(item: Any) -> Any:
@@ -36,8 +38,11 @@ def _sample_of(item: Any) -> Any:
     return np.zeros((), import_unadvised(item).dtype) if is_array else item
 
 
-def first_values(obj: Any) -> list[Any]:
-    """Return the first items of nested sequences of equal lengths, or a value that is not a sequence."""
+def first_values(obj: Any) -> tuple[list[Any], int]:
+    """Return the first items of nested sequences of equal lengths, and the number of levels.
+
+    A value that is not a sequence has no levels.
+    """
     level, depth = [obj], 0
     while level and all(issubclass(type(item), _SEQUENCES) for item in level):
         depth += 1
@@ -48,7 +53,7 @@ def first_values(obj: Any) -> list[Any]:
             raise TypeError(f"sequences have different lengths ({', '.join(map(str, sorted(lengths)[:5]))})")
         items = (item for sequence in level for item in _sequence_of(sequence).__iter__(sequence))
         level = list(islice(items, LOOKED_AT))
-    return level
+    return level, depth
 
 
 def _sequence_of(sequence: Any) -> Any:

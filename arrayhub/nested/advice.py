@@ -50,7 +50,7 @@ from arrayhub.inspection.datashape import type_of
 from arrayhub.inspection.explain import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Verdict
 from arrayhub.inspection.texts import attempt, is_capsule, printable, reason, try_call
 from arrayhub.inspection.unread import import_unread
-from arrayhub.inspection.values import LOOKED_AT, MAX_COLUMNS, dtype_of_value, first_values, sample_table
+from arrayhub.inspection.values import LOOKED_AT, MAX_COLUMNS, array_like_value, first_values, sample_table
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.dtypes import cast_times
 from arrayhub.libraries.jax import NARROWED, has_x64
@@ -256,8 +256,8 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
     if consumer in (*NESTING, NESTED):
         is_list = source.copied and issubclass(type(obj), (list, tuple))
-        values = attempt(first_values, obj)[0] if is_list else None  # None for rows of different lengths
-        obstacle = values and find_obstacle(import_nested, values)  # such as integers that only floats represent
+        items = attempt(first_values, obj)[0] if is_list else None  # None for rows of different lengths
+        obstacle = items and find_obstacle(import_nested, items[0])  # such as integers that only floats represent
         if obstacle:
             return Verdict(consumer, CANNOT, obstacle)
     if consumer in NESTING:
@@ -347,7 +347,7 @@ def _import_source(obj: Any) -> Source:
         why = "lazy conjugate and negative bits are resolved by a copy"
         return Source(like, why, Refusal("torch", why, call=_BY_COPY))
     values = issubclass(cls, (*VALUES, dict))
-    array, error = try_call(_array_like_value if issubclass(cls, VALUES) else import_unadvised, obj)
+    array, error = try_call(array_like_value if issubclass(cls, VALUES) else import_unadvised, obj)
     if array is not None:
         why = f"a value of type {cls.__name__} cannot be viewed: asarray copies it through NumPy"
         return Source(array, why if values else "")
@@ -408,11 +408,6 @@ def _import_pandas(obj: Any, refusal: BaseException | None) -> Source:
     why = _reason(failed) or find_obstacle(correct_import, as_series(sample), node, VIEW)
     columns = obj.shape[1] if obj.shape[1:] != sample.shape[1:] else None
     return Source(node, why, refusal, len(obj), columns, needs_copy=needs_copy)
-
-
-def _array_like_value(obj: Any) -> Any:
-    """Return an array of the type to which NumPy converts a value."""
-    return asarray(np.zeros((0,) * _depth(obj), dtype_of_value(obj)))
 
 
 def _copy_first(obj: Any, copy: Copy = False) -> Any:
@@ -478,12 +473,6 @@ def _sample_of(array: Any) -> Any:
     """Return an array of the type of `array`: empty, or two rows of records, whose fields have gaps between them."""
     rows, others = (2, 1) if array.dtype.names else (0, 0)
     return np.zeros(tuple(rows if k == 0 else others for k in range(array.ndim)), array.dtype)
-
-
-def _depth(values: Any) -> int:
-    if not isinstance(values, (list, tuple, range)):
-        return getattr(attempt(import_unadvised, values)[0], "ndim", 0)
-    return 1 + _depth(values[0]) if len(values) else 1
 
 
 def _is_returned_unchanged(obj: Any, consumer: str) -> bool:
