@@ -41,11 +41,13 @@ def _without_frames(error: BaseException) -> BaseException:
 def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, str]:
     """Call a function that may run foreign code. Return its result and "", or None and the reason for the failure."""
     result, error = try_call(function, *arguments, **options)
-    return result, "" if error is None else reason(error)
+    return result, reason(error)
 
 
-def reason(error: BaseException) -> str:
-    """Return the first line of an error's message, without the call, even if ``__str__`` raises."""
+def reason(error: BaseException | None) -> str:
+    """Return the first line of an error's message, without the call, even if ``__str__`` raises. Return "" for None."""
+    if error is None:
+        return ""
     try:
         text = reason_of(error)
     except KeyboardInterrupt:

@@ -58,7 +58,6 @@ from arrayhub.libraries.known import LIBRARIES, NESTING
 from arrayhub.libraries.numpy import VALUES, refuse_unit
 from arrayhub.libraries.table import coo_of_columns
 from arrayhub.nested.array import NestedArray, facts_of, make, make_chunked, nested_of, part
-from arrayhub.nested.array import is_on_host as node_is_on_host
 from arrayhub.nested.asnested import as_series, correct_import, import_nested, is_arrow_scalar, is_column, is_pandas
 from arrayhub.nested.conform import element_type, is_days
 from arrayhub.nested.export import get_rules
@@ -78,6 +77,7 @@ _BY_COPY = "arrayhub.asarray(x, copy=None)"  # of an object without memory, such
 _MAX_DENSE = 2**40  # size in bytes of dense copies that no call proposes
 _advising = threading.local()  # whether the thread is looking for a call. Errors meanwhile do not need one
 _MODULES = {"arrow": "pyarrow", "pydata_sparse": "sparse"}  # libraries whose name in `convert` is not their module's
+_find_module = lru_cache(find_spec)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Source:
         """Why there is no array."""
         if self.stream:
             return "explain does not read the data; arrayhub.asnested(x) does"
-        return printable(str(self.refusal)) if isinstance(self.refusal, Refusal) else _reason(self.refusal)
+        return printable(str(self.refusal)) if isinstance(self.refusal, Refusal) else reason(self.refusal)
 
     @property
     def summary(self) -> str:
@@ -211,7 +211,7 @@ def _is_complete(refusal: Refusal) -> bool:
 def advise(obj: Any, consumer: str, source: Source | None = None) -> Verdict:
     """Call `_advise`. An exception of the object or of a library becomes the reason of the verdict."""
     verdict, error = _try_advising(_advise, obj, consumer, source)
-    return Verdict(consumer, CANNOT, _reason(error)) if verdict is None else verdict
+    return Verdict(consumer, CANNOT, reason(error)) if verdict is None else verdict
 
 
 def _try_advising(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseException | None]:
@@ -296,25 +296,16 @@ def _replace_x(call: str, expression: str) -> str:
 def _absence(consumer: str) -> str:
     """Return why the arrays of a library cannot be created on this machine, or ""."""
     name = _MODULES.get(consumer, consumer)
-    if name in sys.modules or consumer not in (*_ROWS, *NESTING, *RULES, "xarray") or _is_installed(name):
+    if name in sys.modules or consumer not in (*_ROWS, *NESTING, *RULES, "xarray") or _find_module(name):
         return ""
     if consumer == "cupy" and not has_device():
         return NO_CUDA_DEVICE
     return str(missing_library_error(name, "to create its arrays"))
 
 
-@lru_cache
-def _is_installed(name: str) -> bool:
-    return attempt(find_spec, name)[0] is not None
-
-
 def find_obstacle(check: Callable[..., Any], *arguments: Any) -> str:
     """Return the reason for which ``check(*arguments)`` raises an exception, or "" if it does not."""
     return attempt(check, *arguments)[1]
-
-
-def _reason(error: BaseException | None) -> str:
-    return "" if error is None else reason(error)
 
 
 # ------------------------------------------------------------------------------------------------------------- import
@@ -366,11 +357,11 @@ def _import_source(obj: Any) -> Source:
         is_copied = isinstance(error, Refusal) and error.call == _BY_COPY
         is_image = is_copied and getattr(error, "subject", "") == "PIL.Image"
         array = _like_image(obj) if is_image else attempt(import_unadvised, obj, copy=None)[0] if is_copied else None
-        return Source(array, "" if array is None else _reason(error), error)
+        return Source(array, "" if array is None else reason(error), error)
     if values:
         return Source(node, "asnested copies the values", error, len(obj), kind="values", needs_copy=needs_copy)
     length = len(node) if is_arrow_scalar(cls) else attempt(len, obj)[0]
-    return Source(node, _reason(refused), error, length, needs_copy=needs_copy)
+    return Source(node, reason(refused), error, length, needs_copy=needs_copy)
 
 
 def _without_similar_columns(node: Any) -> Any:
@@ -405,7 +396,7 @@ def _import_pandas(obj: Any, refusal: BaseException | None) -> Source:
     node = try_call(import_nested, sample, copy=None)[0] if needs_copy else node
     if node is None:
         return Source(None, refusal=refusal)
-    why = _reason(failed) or find_obstacle(correct_import, as_series(sample), node, VIEW)
+    why = reason(failed) or find_obstacle(correct_import, as_series(sample), node, VIEW)
     columns = obj.shape[1] if obj.shape[1:] != sample.shape[1:] else None
     return Source(node, why, refusal, len(obj), columns, needs_copy=needs_copy)
 
@@ -494,7 +485,7 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str) -> Verdict:
     why = copied or _obstacle(array, consumer, False)
     if not why:
         return Verdict(consumer, ZERO_COPY, "", call_of(consumer))
-    obstacle = _obstacle_to_move(array)
+    obstacle = find_obstacle(transfer.check_source, array)  # such as a missing driver
     if obstacle:
         return Verdict(consumer, CANNOT, obstacle)
     obstacle = _obstacle(array, consumer)
@@ -528,13 +519,8 @@ def _obstacle(array: Any, consumer: str, copied: bool = True, obj: Any = None) -
     return find_obstacle(_ROWS[consumer].check_export, array, copied)
 
 
-def _obstacle_to_move(array: Any) -> str:
-    """Return why the elements of an array cannot be copied to the host, such as a missing driver, or ""."""
-    return "" if _is_on_host(array) else find_obstacle(transfer.check_source, array)
-
-
 def _is_on_host(array: Any) -> bool:
-    return node_is_on_host(array) if isinstance(array, NestedArray) else is_host_readable(array)
+    return is_host_readable(array) if isinstance(array, USMArray) else array._is_on_host()
 
 
 def _type_of_copy(array: Any) -> Any:
@@ -644,7 +630,7 @@ def _find_missing(node: Any) -> tuple[bool, bool]:
     nodes = child_nodes(node) if kind.chunks or kind.fields or kind.lists or kind.opaque else ()
     below = list(map(_find_missing, nodes))
     elements, rows = any(found[0] for found in below), any(found[1] for found in below)
-    own = not kind.chunks and node.validity is not None and (not node_is_on_host(node) or node.null_count > 0)
+    own = not kind.chunks and node.validity is not None and (not _is_on_host(node) or node.null_count > 0)
     own = own or (kind.opaque and not has_bitmap(node) and not is_run_end(node))
     is_list = (kind.lists and not kind.width) or is_list_view(node)
     return elements or (own and not is_list), rows or (own and is_list)
@@ -659,7 +645,7 @@ def _of_node(obj: Any, source: Source, consumer: str) -> Verdict:
         kind_of(column.leaf).fields or (column.array is not None and column.array.dtype.kind in "mM")
     ):  # lists of records and of times, which only asnested imports
         call = _call_on("arrayhub.asnested(x)", node, consumer)
-        return Verdict(consumer, CANNOT, source.reason, "arrayhub.asnested(x)" if "to_list" in call else call)
+        return Verdict(consumer, CANNOT, source.reason, call_of(NESTED) if "to_list" in call else call)
     found = _of_column(obj, source, consumer, column)
     if found.verdict in (CANNOT, NOT_TRIED) and not found.call:
         x = "arrayhub.asnested(x, copy=True)" if len(node.chunks) > 1 else "x" if own else "arrayhub.asnested(x)"
@@ -727,7 +713,7 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
     why = _obstacle(array, consumer)
     missing = "missing='mask'" if is_frame_of_numpy and array.dtype.kind in "mM" else ""
     call = _call_on_numbers(consumer, "x", array, missing)
-    change = source.copied or change or (_reason(source.refusal) if refused else "")
+    change = source.copied or change or (reason(source.refusal) if refused else "")
     if fields and len({element_type(nested_of(field)) for field in column.leaf.children}) > 1:
         change += f"; OverflowError if {array.dtype} cannot represent a value"
     return Verdict(consumer, CANNOT if why else COPY, why or change, call)
@@ -753,7 +739,7 @@ def _of_jagged(obj: Any, source: Source, column: _Column) -> Verdict:
 
 def _has_equal_rows(node: Any) -> bool | None:
     """Return whether the rows of lists have equal lengths. Return None if they are many or in chunks, or list views."""
-    if len(node) > LOOKED_AT or not node_is_on_host(node) or kind_of(node).chunks or kind_of(node).opaque:
+    if len(node) > LOOKED_AT or not _is_on_host(node) or kind_of(node).chunks or kind_of(node).opaque:
         return None
     return not isinstance(try_call(node.to_dense)[1], ValueRefusal)
 
@@ -833,7 +819,7 @@ def _of_nested_consumer(obj: Any, source: Source, consumer: str) -> Verdict:
         why = source.copied or get_rules(consumer).why_copied(array, obj)
         way = "copy=True" if source.call == _BY_COPY else ""
         return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", way))
-    why = _obstacle(array, consumer, True, obj) or _obstacle_to_move(array)
+    why = _obstacle(array, consumer, True, obj) or find_obstacle(transfer.check_source, array)
     if why:
         return Verdict(consumer, CANNOT, why, _call_instead(obj, source, consumer))
     change = source.copied or obstacle
@@ -868,7 +854,7 @@ def _of_sparse(obj: Any, x: Any, consumer: str) -> Verdict:
         if obstacle:
             return Verdict(consumer, CANNOT, obstacle, _call_on_sparse(x, kind, consumer, own))
         why = why_copied(x, consumer)
-        way = "device='cpu'" if RULES[consumer].host and not x._is_on_host() else "copy=True"
+        way = "device='cpu'" if RULES[consumer].host and not _is_on_host(x) else "copy=True"
         return Verdict(consumer, COPY if why else ZERO_COPY, why, call_of(consumer, "x", way if why else ""))
     why = f"it is sparse, and {consumer} does not have sparse arrays; to_dense() makes a dense copy"
     return Verdict(consumer, CANNOT, why, _call_on_dense(x, consumer, own))
@@ -882,7 +868,7 @@ def _obstacle_to_sparse(kind: SparseKind, consumer: str) -> str:
 
 def _call_on_sparse(x: SparseArray, kind: SparseKind, consumer: str, own: str) -> str:
     """Return the call that converts the element type, the format and the dimensions to what a library supports."""
-    moved = RULES[consumer].host and not x._is_on_host()
+    moved = RULES[consumer].host and not _is_on_host(x)
     plain = kind._replace(is_uneven=False)
     formats = [("x", kind), (f"{own}.to_format('coo')", plain._replace(format="coo", batch_ndim=0))]
     if not (kind.batch_ndim or kind.dense_ndim) and len(kind.shape) == 2:
@@ -920,7 +906,7 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
             return Verdict(consumer, NOT_TRIED, f"{consumer}.from_dlpack decides, and explain does not call it")
         if not works or (column is not None and column.array is None):
             verdict = NOT_TRIED if dense.verdict == NOT_TRIED else CANNOT
-            why = _reason(source.refusal) or dense.reason
+            why = reason(source.refusal) or dense.reason
             return Verdict(consumer, verdict, why, _call_without_library(obj, source))
         if column is not None:
             leaf, copied = column.leaf, dense.reason
@@ -944,14 +930,14 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
     """Return the verdict on an object that neither `asarray` nor `asnested` imports."""
     if root_of(type(obj)) == "onedal" and source.kind == "sparse" and consumer in (*RULES, SPARSE):
         way = "dtype='float32'" if consumer == "jax" else "copy=True"
-        return Verdict(consumer, COPY, _reason(source.refusal), call_of(consumer, "x", way))
+        return Verdict(consumer, COPY, reason(source.refusal), call_of(consumer, "x", way))
     if isinstance(obj, np.ndarray) and obj.ndim != 1 and consumer in (NESTED, *NESTING):  # of strings or objects
         call = _call_on("x.reshape(-1)", obj.flat[:LOOKED_AT], consumer)
     elif is_pandas(obj):
         call = _call_on_pandas(obj, consumer)
     else:
         call = _call_on_rejected(obj, consumer, source)
-    return Verdict(consumer, CANNOT, _reason(source.refusal), call)
+    return Verdict(consumer, CANNOT, reason(source.refusal), call)
 
 
 def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
