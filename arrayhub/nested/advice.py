@@ -154,10 +154,11 @@ def complete_refusal(error: BaseException, obj: Any, consumer: str, *arguments: 
     refusal: BaseException = form_of(error)
     if isinstance(refusal, Refusal) and not getattr(_advising, "now", False):
         failed = _failed_calls(obj, consumer, *arguments, **options)
+        if refusal.subject == "asnested":
+            failed.append(call_of(NESTED))
         if not _is_complete(refusal):
             _complete(refusal, obj, consumer, failed)
-        own = call_of(NESTED) if refusal.subject == "asnested" else ""
-        refusal.call = "" if refusal.call in (own, *failed) else refusal.call
+        refusal.call = "" if refusal.call in failed else refusal.call
     return refusal
 
 
@@ -174,30 +175,25 @@ def _failed_calls(
 
 
 def _complete(refusal: Refusal, obj: Any, consumer: str, failed: list[str]) -> None:
-    found = advise(obj, consumer)
+    source = import_source(obj)
+    found = advise(obj, consumer, source)
+    is_range = isinstance(refusal, RangeRefusal)
     # `advise` neither reads elements nor calls the library, so the call that it expects to work may have failed.
     by_library = hasattr(refusal, "plugin") or (refusal.__cause__ is not None and found.verdict == ZERO_COPY)
     # Values are built whatever the arguments are, and `advise` does not run queries, so that the same call fails again.
     is_same = (issubclass(type(obj), (*VALUES, dict)) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
     is_same = is_same or found.call in failed
     is_place = refusal.call == "x.to_host()"  # of the device that the argument `device` names
-    if found.verdict == CANNOT or is_place or not (by_library or is_same or isinstance(refusal, RangeRefusal)):
-        fails = "missing='nan'" in found.call and _is_about_table(refusal, obj)
-        fails = fails or (consumer == "jax" and isinstance(refusal, RangeRefusal))  # elements that jax would narrow
+    if found.verdict == CANNOT or is_place or not (by_library or is_same or is_range):
+        is_table = isinstance(source.array, NestedArray) and kind_of(source.array.chunks[0]).fields
+        # The common type of a table may round an integer whatever `missing` is, and jax would narrow elements.
+        fails = is_range and (consumer == "jax" or (is_table and "missing='nan'" in found.call))
         refusal.call = "" if fails else found.call
     elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
         refusal.call = ""
     if refusal.call and attempt(unread, obj)[0]:
         again = "If the stream has been read, create it again first"
         refusal.accepted = f"{refusal.accepted}. {again}" if refusal.accepted else again
-
-
-def _is_about_table(refusal: Refusal, obj: Any) -> bool:
-    """Return whether a table has a value, such as an integer that the common type rounds, that no `missing` avoids."""
-    if not isinstance(refusal, RangeRefusal) or not refusal.subject.startswith("missing"):
-        return False
-    array = import_source(obj).array
-    return isinstance(array, NestedArray) and bool(kind_of(array.chunks[0]).fields)
 
 
 def _is_complete(refusal: Refusal) -> bool:
