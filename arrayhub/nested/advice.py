@@ -407,7 +407,7 @@ def _copy_first(obj: Any, copy: Copy = False) -> Any:
         if wrappers.known(cls).refuses_protocols or attempt(refuse_unit, obj)[1]:  # such as a Quantity
             return None
         is_read = obj.ndim > 0 and (obj.dtype.hasobject or hasattr(cls, "mask"))
-        return import_nested(obj[:LOOKED_AT] if is_read else _sample_of(obj))
+        return import_nested(obj[:LOOKED_AT] if is_read else _sample_ndarray(obj.dtype, obj.ndim))
     if is_arrow_scalar(cls):
         return import_nested(obj)
     is_sliced = issubclass(cls, (list, tuple)) or is_awkward(obj) or hasattr(cls, "__arrow_array__")
@@ -448,18 +448,12 @@ def _as_nested(obj: Any, source: Source) -> Source:
     has_text, has_fields = array.dtype.kind in "SUT", array.dtype.names is not None
     if not (has_text or has_fields) and (copied or array is obj or not is_column(obj)):
         return source
-    empty = _sample_of(array)
+    empty = _sample_ndarray(array.dtype, array.ndim)
     first = empty if has_text else sample_table(obj) if is_pandas(obj) else obj
     node, why = attempt(import_nested, first, copy=VIEW)
     if node is None:
         node = attempt(import_nested, empty if has_text or has_fields else first)[0]
     return source if not isinstance(node, NestedArray) else replace(source, array=node, copied=copied or why)
-
-
-def _sample_of(array: Any) -> Any:
-    """Return an array of the type of `array`: empty, or two rows of records, whose fields have gaps between them."""
-    rows, others = (2, 1) if array.dtype.names else (0, 0)
-    return np.zeros(tuple(rows if k == 0 else others for k in range(array.ndim)), array.dtype)
 
 
 def _is_returned_unchanged(obj: Any, consumer: str) -> bool:
@@ -528,9 +522,14 @@ def _type_of_copy(array: Any) -> Any:
 
 
 def _empty(dtype: Any, ndim: int = 1) -> Any:
-    """Return an empty array, or None if `dtype` is not an element type. Of records, return two, which have gaps."""
+    """Return the array of `_sample_ndarray`, or None if `dtype` is not an element type."""
     found = None if dtype is None else attempt(requested_dtype, dtype)[0]
-    return None if found is None else attempt(asarray, np.zeros((2 * bool(found.names),) * ndim, found))[0]
+    return None if found is None else attempt(asarray, _sample_ndarray(found, ndim))[0]
+
+
+def _sample_ndarray(dtype: Any, ndim: int) -> Any:
+    """Return an empty array of a type, or two records, whose fields have gaps between them."""
+    return np.zeros((2, *[1] * ndim)[:ndim] if dtype.names else (0,) * ndim, dtype)
 
 
 def _call_on_numbers(consumer: str, x: str, array: Any, missing: str = "", way: str = "copy=True") -> str:
