@@ -345,7 +345,7 @@ def _import_source(obj: Any) -> Source:
         part = _without_similar_columns(node)
         return Source(part, refusal=error, columns=None if part is node else len(node.chunks[0].children))
     node, failed = try_call(_copy_first, obj)
-    needs_copy = node is None and _is_dict_of_columns(obj)
+    needs_copy = node is None and issubclass(cls, dict)
     node = try_call(_copy_first, obj, None)[0] if needs_copy else node
     if values and isinstance(failed, Refusal) and failed.call:
         error = failed
@@ -419,10 +419,6 @@ def _copy_first(obj: Any, copy: Copy = False) -> Any:
 def _first_of(obj: Any) -> Any:
     """Return the first elements or rows of an object."""
     return getattr(obj, "iloc", obj)[:LOOKED_AT]
-
-
-def _is_dict_of_columns(obj: Any) -> bool:
-    return issubclass(type(obj), dict) and sparse_library(obj) is None  # SciPy's dok_array is a dict
 
 
 def _first_of_column(column: Any) -> Any:
@@ -676,8 +672,9 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
         if why:
             return Verdict(consumer, CANNOT, why)
         return Verdict(consumer, COPY, "NumPy stores records side by side", call_of(consumer, "x", "copy=True"))
-    stored = is_pandas(obj) and any(map(_is_stored, (node, *(column.leaf.children if fields else ()))))
-    if array is None or stored:
+    nodes = [nested_of(one) for one in (node, *(column.leaf.children if fields else ()))]
+    # The numbers of an extension type represent other values, such as periods.
+    if array is None or (is_pandas(obj) and any(kind_of(one).numbers and one.extension is not None for one in nodes)):
         return Verdict(consumer, CANNOT, column.why or f"elements are {column.leaf.type}")
     equal = None if column.is_missing else _has_equal_rows(node)
     if column.lists and not (equal and consumer != "torch"):
@@ -712,11 +709,6 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
     if fields and len({element_type(nested_of(field)) for field in column.leaf.children}) > 1:
         change += f"; OverflowError if {array.dtype} cannot represent a value"
     return Verdict(consumer, CANNOT if why else COPY, why or change, call)
-
-
-def _is_stored(node: Any) -> bool:
-    """Return whether the numbers of a node represent other values, such as periods."""
-    return isinstance(node, NestedArray) and bool(kind_of(node).numbers) and node.extension is not None
 
 
 def _of_jagged(obj: Any, source: Source, column: _Column) -> Verdict:
@@ -938,7 +930,7 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
 def _call_on_rejected(obj: Any, consumer: str, source: Source) -> str:
     """Return the call that exports the result of the call that the table of libraries, or the refusal, names."""
     call, own = source.call, "" if objects_of(obj) is not None else wrappers.advise(obj)[0]
-    if _is_dict_of_columns(obj):  # whose refusal names a call for one of the columns
+    if issubclass(type(obj), dict) and source.kind != "sparse":  # whose refusal names a call for a column
         is_record = own == "arrayhub.asnested([x])" and not find_obstacle(import_nested, [_first_values(obj)])
         own = call = own if is_record else ""
     instead = own if call in ("", "arrayhub.asnested(x)") else call  # `asnested` failed, too
