@@ -65,7 +65,7 @@ from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.logical_types import NUMPY_UNITS
 from arrayhub.nested.missing import values_and_mask
 from arrayhub.nested.opaque import has_bitmap, is_list_view, is_run_end
-from arrayhub.nested.to_device import child_nodes
+from arrayhub.nested.to_device import child_nodes, walk
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.export import SparseKind, check_kind, sparse_kind_of, why_copied
@@ -667,14 +667,16 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
             return Verdict(consumer, CANNOT, source.reason, call_of(consumer, "arrayhub.asnested(x)", "copy=True"))
         return Verdict(consumer, COPY, why, call_of(consumer, "x", "copy=True"))
     if fields and not column.lists and own and consumer == "numpy":  # an array of records
-        why = column.why or ("elements are missing" if column.missing else "")
+        nodes = map(nested_of, walk(column.leaf))
+        has_lists = any(kind_of(one).lists or is_list_view(one) for one in nodes)  # of equal or unequal lengths
+        why = "elements are missing" if column.missing else column.why if has_lists else ""
         why = why or attempt(as_numpy, part(column.leaf, 0, 0), copy=True)[1]  # also the index of a pandas frame
         if why:
             return Verdict(consumer, CANNOT, why)
         return Verdict(consumer, COPY, "NumPy stores records side by side", call_of(consumer, "x", "copy=True"))
-    nodes = [nested_of(one) for one in (node, *(column.leaf.children if fields else ()))]
+    parts = [nested_of(one) for one in (node, *(column.leaf.children if fields else ()))]
     # The numbers of an extension type represent other values, such as periods.
-    if array is None or (is_pandas(obj) and any(kind_of(one).numbers and one.extension is not None for one in nodes)):
+    if array is None or (is_pandas(obj) and any(kind_of(one).numbers and one.extension is not None for one in parts)):
         return Verdict(consumer, CANNOT, column.why or f"elements are {column.leaf.type}")
     equal = None if column.is_missing else _has_equal_rows(node)
     if column.lists and not (equal and consumer != "torch"):

@@ -39,6 +39,7 @@ SOURCES = {
     "pa records missing": lambda: pa.array([{"a": 1, "b": 2.0}, None]),
     "pa records field missing": lambda: pa.array([{"a": 1, "b": None}, {"a": 1, "b": 2.0}]),
     "pa records strings": lambda: pa.array([{"a": 1, "b": "x"}]),
+    "pa records in records": lambda: pa.array([{"a": {"b": 1, "c": 2.0}}]),
     "pa batch": lambda: pa.record_batch({"a": [1], "b": [2.0]}),
     "pa table": lambda: pa.table({"a": [1], "b": [2.0]}),
     "pa table strings": lambda: pa.table({"a": [1], "b": ["x"]}),
