@@ -292,7 +292,7 @@ def _replace_x(call: str, expression: str) -> str:
 def _absence(consumer: str) -> str:
     """Return why the arrays of a library cannot be created on this machine, or ""."""
     name = _MODULES.get(consumer, consumer)
-    if name in sys.modules or consumer not in (*_ROWS, *NESTING, *RULES, "xarray") or _find_module(name):
+    if name in sys.modules or consumer not in (*_ROWS, *NESTING, *RULES, "xarray") or attempt(_find_module, name)[0]:
         return ""
     if consumer == "cupy" and not has_device():
         return NO_CUDA_DEVICE
