@@ -143,7 +143,8 @@ class Source:
             return (*EXPORTERS, *NESTING)
         if isinstance(self.array, NestedArray):
             return ("numpy", "torch", *NESTING)
-        return (*EXPORTERS, *(() if self.array is None or self.copied else plugins.emitting()))
+        registered = () if self.array is None or self.copied else plugins.emitting()
+        return (*EXPORTERS, *registered)
 
 
 def complete_refusal(error: BaseException, obj: Any, consumer: str, *arguments: Any, **options: Any) -> BaseException:
