@@ -101,11 +101,12 @@ def _is_matrix(obj: Any) -> bool:
     return len(getattr(obj, "shape", ())) == 2 and not hasattr(obj, "columns") and not hasattr(obj, "schema")
 
 
-def is_matrix_of_objects(obj: Any) -> bool:
-    """Return whether an object is a matrix of NumPy that is not dense, so that its columns are imported."""
-    if not issubclass(type(obj), np.ndarray) or obj.ndim != 2 or not obj.shape[1]:
-        return False
-    return issubclass(type(obj), np.ma.MaskedArray) or obj.dtype.kind in "OSUT"
+def columns_of_objects(obj: Any) -> list[Any]:
+    """Return the columns of a 2-d array of NumPy that is not dense, and an empty list for other objects."""
+    masked = issubclass(type(obj), np.ma.MaskedArray)
+    if not issubclass(type(obj), np.ndarray) or obj.ndim != 2 or not (masked or obj.dtype.kind in "OSUT"):
+        return []
+    return list((obj if masked else np.asarray(obj)).T)  # the columns of numpy.matrix are 2-d
 
 
 # -------------------------------------------------------------------------------------------------------------- pandas
@@ -227,9 +228,8 @@ def _refusals_of(obj: Any, library: str) -> Iterator[None]:
 def _columns_of(library: str, obj: Any, options: Options, name: str) -> list[Any]:
     """Return the columns of a 2-d array for the class `name` of a library that requires contiguous memory."""
     copy = options["copy"]
-    if is_matrix_of_objects(obj):
-        options = {**options, "copy": None if copy is False else copy}  # as `as_pandas` does
-        return [convert(obj[:, k], library, **options) for k in range(obj.shape[1])]
+    if columns := columns_of_objects(obj):  # strided columns are encoded, as in `as_pandas`
+        return [convert(column, library, **{**options, "copy": copy or None}) for column in columns]
     array = hooks.functions.asarray(obj, **{**options, "copy": None if copy is True else copy})
     if copy is False and not array[:, :1].flags["C"]:
         with _refusals_of(obj, library):

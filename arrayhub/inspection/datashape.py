@@ -310,7 +310,7 @@ def _type_of_dtype(dtype: np.dtype[Any], level: int = 0) -> Type:
     if of_kind is not None:
         element = of_kind(dtype)
     else:
-        element = _BY_TYPENUM.get(dtype.num) or _NUMBERS[dtype.type.__name__]
+        element = _BY_TYPENUM.get(dtype.num) or (_NUMBERS | _COMPLEX)[dtype.type.__name__]
     return element if dtype.isnative else Element("byteswap", (element,))
 
 

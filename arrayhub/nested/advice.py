@@ -43,7 +43,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import type_name, unread
 from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.containers import is_frame, is_matrix_of_objects
+from arrayhub.convert.containers import columns_of_objects, is_frame
 from arrayhub.convert.functions import EXPORTERS, as_numpy, asarray, import_unadvised, is_array_of, objects_of
 from arrayhub.convert.names import NESTED, OWN, SPARSE, sparse_library
 from arrayhub.inspection.datashape import type_of
@@ -242,8 +242,8 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         renamed = obj.set_axis(range(obj.shape[1]), axis=1)
         call = _call_on("x.set_axis(range(x.shape[1]), axis=1)", renamed, consumer)
         return Verdict(consumer, CANNOT, find_obstacle(import_nested, obj), call)
-    if array is None and consumer == "pandas" and is_matrix_of_objects(obj):  # `as_pandas` imports its columns
-        return _advise({str(k): obj[:, k] for k in range(obj.shape[1])}, consumer, None)
+    if array is None and consumer == "pandas" and (columns := columns_of_objects(obj)):
+        return _advise({str(k): column for k, column in enumerate(columns)}, consumer, None)
     if array is None:
         return _of_rejected(obj, consumer, source)
     if isinstance(array, SparseArray):
@@ -252,9 +252,10 @@ def _advise(obj: Any, consumer: str, source: Source | None) -> Verdict:
         call = _call_on("arrayhub.asarray(x).reshape(-1)", array.reshape(-1), consumer)
         return Verdict(consumer, CANNOT, "it has 0 dimensions; accepted: one or more", call)
     if consumer in (*NESTING, NESTED):
+        obstacle = find_obstacle(nested_of, array) if isinstance(array, USMArray) else ""  # packed elements
         is_list = source.copied and issubclass(type(obj), (list, tuple))
         items = attempt(first_values, obj)[0] if is_list else None  # None for rows of different lengths
-        obstacle = items and find_obstacle(import_nested, items[0])  # such as integers that only floats represent
+        obstacle = obstacle or (find_obstacle(import_nested, items[0]) if items else "")  # as integers among floats
         if obstacle:
             return Verdict(consumer, CANNOT, obstacle)
     if consumer in NESTING:
@@ -413,13 +414,8 @@ def _copy_first(obj: Any, copy: Copy = False) -> Any:
         return import_nested(obj)
     is_sliced = issubclass(cls, (list, tuple)) or is_awkward(obj) or hasattr(cls, "__arrow_array__")
     if is_sliced or objects_of(obj) is not None:  # Python objects in an array of xarray
-        return import_nested(_first_of(obj))
+        return import_nested(obj[:LOOKED_AT])
     return None
-
-
-def _first_of(obj: Any) -> Any:
-    """Return the first elements or rows of an object."""
-    return getattr(obj, "iloc", obj)[:LOOKED_AT]
 
 
 def _first_of_column(column: Any) -> Any:
@@ -428,7 +424,7 @@ def _first_of_column(column: Any) -> Any:
     if issubclass(cls, dict):
         return _copy_first(column)
     if issubclass(cls, (list, tuple, range)) or is_pandas(column) or is_awkward(column) or hasattr(cls, "__dlpack__"):
-        return _first_of(column)
+        return getattr(column, "iloc", column)[:LOOKED_AT]
     node = import_nested(column, copy=VIEW)  # a slice of other objects, such as arrays in files, may be an ndarray
     return node if len(node.chunks) > 1 else node[:LOOKED_AT]
 
@@ -479,6 +475,8 @@ def _of_dense(obj: Any, array: Any, copied: str, consumer: str) -> Verdict:
     if not obstacle:
         way = "copy=True" if isinstance(obj, NestedArray) else _way_to_copy(array, consumer)
         return Verdict(consumer, COPY, why, call_of(consumer, "x", "" if values else way))
+    if find_obstacle(getattr, array, "byte_strides"):  # elements of less than a byte, which are packed
+        return Verdict(consumer, CANNOT, obstacle)
     made, call = None, ""
     if array.dtype.kind in "SUTOV":
         made = attempt(import_nested, np.empty((0,) * array.ndim, array.dtype))[0]
@@ -534,20 +532,19 @@ def _call_on_numbers(consumer: str, x: str, array: Any, missing: str = "", way: 
 
     `missing` is the keyword for missing elements, or "". `way` is the keyword that requests the copy.
     """
-    if find_obstacle(getattr, array, "byte_strides"):  # elements of less than a byte, which are packed
-        return ""
     if not _obstacle(array, consumer):
         return call_of(consumer, x, missing, way)
-    return _call_with_cast(consumer, x, array, _casts(array.dtype), missing, way)
+    return _call_with_cast(consumer, x, [array], _casts(array.dtype), missing, way)
 
 
-def _call_with_cast(consumer: str, x: str, array: Any, dtypes: Iterable[str], missing: str, way: str) -> str:
-    """Return the call that casts an array to the first of several types that the library supports, or ""."""
+def _call_with_cast(consumer: str, x: str, arrays: list[Any], dtypes: Iterable[str], missing: str, way: str) -> str:
+    """Return the call that casts each array to the first of several types that the library supports, or ""."""
     cast = next((name for name in dtypes if not _obstacle(_empty(name), consumer)), "")
-    moved = "" if _way_to_copy(array, consumer) == "copy=True" else way
-    if consumer == "jax" and cast in ("int32", "uint32") and not (missing or moved):
+    stays = all(_way_to_copy(array, consumer) == "copy=True" for array in arrays)
+    if consumer == "jax" and cast in ("int32", "uint32") and stays and not missing:
         return f"arrayhub.like({x}, jax.numpy.zeros(0))"  # raises an error for integers that `dtype` would wrap
-    return cast and call_of(consumer, x, f"dtype={cast!r}", missing, moved)
+    way = "" if stays and cast not in [str(array.dtype) for array in arrays] else way  # a cast to another type copies
+    return cast and call_of(consumer, x, f"dtype={cast!r}", missing, way)
 
 
 def _missing_keyword(array: Any) -> str:
@@ -795,7 +792,7 @@ def _call_by_field(record: Any, consumer: str, x: str) -> str:
     if any(_obstacle(array, consumer) for array in arrays):
         common = attempt(np.result_type, *(array.dtype for array in arrays))[0]
         dtypes = () if common is None else (common.name, *_casts(common))
-        call = _call_with_cast(consumer, "column", arrays[0], dtypes, missing, "copy=True")
+        call = _call_with_cast(consumer, "column", arrays, dtypes, missing, "copy=True")
     return call and f"{{key: {call} for key, column in {x}.fields.items()}}"
 
 
@@ -922,7 +919,8 @@ def _of_rejected(obj: Any, consumer: str, source: Source) -> Verdict:
         way = "dtype='float32'" if consumer == "jax" else "copy=True"
         return Verdict(consumer, COPY, reason(source.refusal), call_of(consumer, "x", way))
     if isinstance(obj, np.ndarray) and obj.ndim != 1 and consumer in (NESTED, *NESTING):  # of strings or objects
-        call = _call_on("x.reshape(-1)", obj.flat[:LOOKED_AT], consumer)
+        first = np.zeros(0, obj.dtype) if obj.dtype.kind == "T" else obj.flat[:LOOKED_AT]  # NumPy 2.4 would free T
+        call = _call_on("x.reshape(-1)", first, consumer)
     elif is_pandas(obj):
         call = _call_on_pandas(obj, consumer)
     else:

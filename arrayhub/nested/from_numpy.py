@@ -26,7 +26,7 @@ def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
     if isinstance(array, np.ma.MaskedArray):
         return _import_masked(array, copy)
     if array.ndim > 1 and array.dtype.kind in "OSU":
-        return in_rows(from_numpy(array.reshape(-1), copy), array.shape)
+        return in_rows(from_numpy(np.asarray(array).reshape(-1), copy), array.shape)  # a matrix stays 2-d
     if array.dtype.kind == "O":
         forbidden(copy, "asnested", "Python objects do not have memory to view")
         return from_python(array.tolist())

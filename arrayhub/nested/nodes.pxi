@@ -13,6 +13,7 @@ from arrayhub._core.descriptor cimport (
     EXACT_TIMES,
     IMMUTABLE,
     NOTSWAPPED,
+    PACKED,
     WRITEABLE,
     Descriptor,
     host_readable,
@@ -47,7 +48,7 @@ from arrayhub._core.tree cimport (
 from arrayhub.adapters cimport arrow
 
 from arrayhub._core.copying import forbidden
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PACKED_ELEMENTS, Refusal, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import KIND_NAMES
 from arrayhub.adapters.arrow import layout_of
@@ -114,6 +115,8 @@ cdef object checked_node(object node):
     """Return `node` if it is a node or an array of one or more dimensions, else raise TypeError."""
     if not isinstance(node, Tree) and (not isinstance(node, Descriptor) or (<Descriptor> node).nd_ < 1):
         raise TypeError(f"NestedArray: {show(node)} is neither a NestedArray nor a USMArray of one or more dimensions")
+    if isinstance(node, Descriptor) and (<Descriptor> node).flags_ & PACKED:      # which do not have byte strides
+        raise Refusal("asnested", PACKED_ELEMENTS)
     return node
 
 

@@ -49,9 +49,10 @@ def test_unaligned_is_the_outer_type_of_byteswap():
 
 
 def test_complex_float16_has_a_datashape():
-    """NumPy does not support half-precision complex numbers."""
     torch = pytest.importorskip("torch")
     assert ah.datashape.of(torch.zeros(2, dtype=torch.complex32)) == "2 * complex[float16]"
+    if hasattr(ml_dtypes, "complex32"):
+        assert ah.datashape.of(np.zeros(2, [("a", ml_dtypes.complex32)])) == "2 * {a: complex[float16]}"
 
 
 def test_all_plain_element_types_round_trip():

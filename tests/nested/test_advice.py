@@ -2,6 +2,7 @@
 
 import sys
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -198,6 +199,7 @@ PREPARED = {
     "0-d, NumPy": lambda: np.array(1.0, "f4"),
     "0-d, torch": of_torch(lambda torch: torch.tensor(1.0)),
     "a number": lambda: 3.5,
+    "records of types that torch lacks": lambda: np.zeros(3, [("a", ml_dtypes.float8_e3m4), ("b", "f4")]),
     "a dict of columns": lambda: {"a": [1, 2], "b": [3, 4]},
     "csr": lambda: pytest.importorskip("scipy.sparse").csr_array(np.eye(3)),
     "csr, wide": lambda: pytest.importorskip("scipy.sparse").csr_array((10**9, 10**9)),

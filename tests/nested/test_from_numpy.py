@@ -56,7 +56,7 @@ MATRICES = {
     "objects": (np.array([[1, 2.5], [3, True]], object), [[1, 2.5], [3, 1]]),
     "masked": (np.ma.array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]]), [[1, None], [3, 4]]),
     "mask without masked elements": (np.ma.array([[1, 2], [3, 4]], mask=np.zeros((2, 2))), [[1, 2], [3, 4]]),
-    "text": (np.array([["a", "b"], ["c", "d"]]), [["a", "b"], ["c", "d"]]),
+    "numpy.matrix": (np.asmatrix([["a", "b"], ["c", "d"]]), [["a", "b"], ["c", "d"]]),
     "objects with text": (np.array([["a", "b"], ["c", None]], object), [["a", "b"], ["c", None]]),
 }
 

@@ -14,7 +14,7 @@ from arrayhub._core.errors import PACKED_BOOLEANS, needed, relabel, show
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.containers import are_complete_records, is_matrix_of_objects, pandas_frame, without_index
+from arrayhub.convert.containers import are_complete_records, columns_of_objects, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.target import is_dense
 from arrayhub.libraries.dtypes import cast_times
@@ -80,11 +80,10 @@ def as_pandas(
     (2, 2)
     """
     pandas = needed("pandas", "to create its arrays")
-    if hasattr(type(obj), "ndim") and obj.ndim == 2 and is_matrix_of_objects(obj):
-        columns = range(obj.shape[1])
+    if hasattr(type(obj), "ndim") and obj.ndim == 2 and (columns := columns_of_objects(obj)):
         copy = None if copy is False else copy  # a strided column is encoded, as booleans and strings are
-        parts = [as_pandas(obj[:, k], copy=copy, dtype=dtype, device=device, missing=missing) for k in columns]
-        return pandas_frame(parts, columns)
+        parts = [as_pandas(x, copy=copy, dtype=dtype, device=device, missing=missing) for x in columns]
+        return pandas_frame(parts, range(len(parts)))
     dense = is_dense(obj)
     name = None if dense else name_of(obj)
     column = obj if dense else as_series(obj)
