@@ -321,7 +321,7 @@ def keeps_kind(kind, own):
     if own.kind in "SU":  # NumPy would format numbers as text and parse text as numbers
         return kind.kind in "SU"
     if own.kind == "V" and rank(own) is None:
-        return kind.kind in "SV" and np.can_cast(kind, own, "safe")
+        return kind.kind in "SV" and rank(kind) is None and np.can_cast(kind, own, "safe")
     before, after = rank(kind), rank(own)
     if before is None or after is None:
         counts = before == _INTEGERS and own.kind in "mM"  # integers count time units

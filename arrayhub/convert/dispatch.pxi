@@ -427,9 +427,8 @@ cdef bint check_value(object item, int level, dict seen) except -1:
     if isinstance(item, (list, tuple)):
         return check_level(item, level + 1, seen)
     if issubclass(cls, datetime) and item.tzinfo is not None:
-        raise TypeError(f"asarray: {show(item)} has a time zone; accepted: datetimes without a time zone. Call"
-                        " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or pass all values to"
-                        " arrayhub.asnested, which keeps the time zone")
+        raise TypeRefusal("asarray", f"{show(item)} has a time zone", "datetimes without a time zone, such as"
+                          " x.astimezone(datetime.timezone.utc).replace(tzinfo=None). arrayhub.asnested keeps the time zone")
     elif cls is not numpy.ndarray and not issubclass(cls, numpy.generic):
         numpy_library.refuse_mask(item)
         numpy_library.refuse_unit(item)

@@ -255,10 +255,8 @@ def refuse_missing(obj):
     """Reject ``pandas.NA`` and ``pandas.NaT`` in a list of values."""
     name = type(obj).__name__.removesuffix("Type")
     if root_of(type(obj)) == "pandas":
-        raise TypeError(
-            f"asarray: the list has elements such as pandas.{name}; accepted: numbers of one type."
-            f" pandas.{name} is a missing value: {_PASS_MISSING}, or pass all values to arrayhub.asnested"
-        )
+        advice = f"{_PASS_MISSING}, or pass all values to arrayhub.asnested"
+        raise TypeRefusal("asarray", f"pandas.{name} is a missing value", f"numbers of one type. For a list, {advice}")
 
 
 def hint(obj, failed=False):

@@ -10,19 +10,19 @@ from arrayhub.libraries.numpy import ndarray
 
 def as_xarray(obj, copy, **request):
     """Return a DataArray. If `obj` is a DataArray, the result has its coordinates, its name and its attributes."""
-    is_own = not copy and _is_data_array(type(obj))
-    if is_own and all(value is None for value in request.values()):
-        return obj
+    is_own = is_data_array(type(obj))
+    if is_own and all(value is None for value in request.values()) and not (copy and obj.chunks):
+        return obj.copy() if copy else obj  # of any elements. A copy of a dask array would share memory in its graph
     array = hooks.functions.import_unadvised(obj, copy=copy, **request)
-    if is_own and _is_unchanged(array, obj):
+    if is_own and not copy and _is_unchanged(array, obj):
         return obj
     if copy is True and not is_host_readable(array) and array.device.type != "cuda":
         array = array.to_host()  # only device= and copy=True move memory to another device
     made = emit(array, copied=copy is not False)
-    return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made
+    return obj.copy(data=made.data) if is_own else made
 
 
-_is_data_array = derived_from("xarray", "DataArray")
+is_data_array = derived_from("xarray", "DataArray")
 
 
 def _is_unchanged(array, obj):

@@ -57,6 +57,7 @@ from arrayhub.libraries.jax import NARROWED, has_x64
 from arrayhub.libraries.known import LIBRARIES, NESTING
 from arrayhub.libraries.numpy import VALUES, refuse_unit
 from arrayhub.libraries.table import coo_of_columns
+from arrayhub.libraries.xarray import is_data_array
 from arrayhub.nested.array import NestedArray, facts_of, make, make_chunked, nested_of, part
 from arrayhub.nested.asnested import as_series, correct_import, import_nested, is_arrow_scalar, is_column, is_pandas
 from arrayhub.nested.conform import element_type, is_days
@@ -452,7 +453,8 @@ def _as_nested(obj: Any, source: Source) -> Source:
 def _is_returned_unchanged(obj: Any, consumer: str) -> bool:
     if consumer == "pandas" and is_pandas(obj):
         return type(obj).__name__ != "MultiIndex"
-    return is_array_of(obj, consumer) or (consumer == "scipy" and sparse_library(obj) == "scipy")
+    is_xarray = consumer == "xarray" and is_data_array(type(obj)) and not obj.chunks  # dask is computed for copy=True
+    return is_xarray or is_array_of(obj, consumer) or (consumer == "scipy" and sparse_library(obj) == "scipy")
 
 
 # ----------------------------------------------------------------------------------------- to libraries of dense arrays

@@ -404,12 +404,19 @@ def test_error_of_a_checked_cast_names_the_argument_and_the_value():
         ah.Request("n * int32", may="cast", name="f: x").asarray(np.array([2**32 + 5]))
 
 
+ZONED = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
 MISFITS = {  # casts that check the values, each with a value that does not fit
     "asarray of complex numbers": (TypeError, lambda: ah.asarray([1j], dtype="f4")),
     "asarray of text": (ValueError, lambda: ah.asarray(["x"], dtype="i4")),
     "assignment of another shape": (ValueError, lambda: ah.zeros(2, dtype="i1").__setitem__(..., [1, 2, 3])),
     "assignment to read-only memory": (ValueError, lambda: ah.asarray(b"ab").__setitem__(..., 1)),
     "like": (OverflowError, lambda: ah.like(np.array([300]), np.zeros(1, "i1"), dtype="model")),
+    "assignment of another rank": (TypeError, lambda: ah.zeros(1, "V2").__setitem__(0, ml_dtypes.bfloat16(1))),
+    "assignment of a time zone": (TypeError, lambda: ah.zeros(1, "M8[s]").__setitem__(0, ZONED)),
+    "assignment of a missing value": (
+        TypeError,
+        lambda: ah.zeros(1, "M8[s]").__setitem__(0, pytest.importorskip("pandas").NaT),
+    ),
     "asnested": (OverflowError, lambda: ah.asnested([[2**60 + 1, 0.5]])),
 }
 

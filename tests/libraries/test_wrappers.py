@@ -237,6 +237,11 @@ def test_objects_in_xarray_are_imported_as_objects_of_numpy():
                 ah.as_numpy(x)
             call = raised.value.call
             assert not call if 1 in x.data and "a" in x.data else len(eval(call, {"arrayhub": ah, "x": x})) == len(x)
+    for data in (np.array([1, "a"], object), pd.Categorical(["a", "b"])):
+        x = xarray.DataArray(data)
+        assert ah.explain(x, "xarray").verdicts[0].verdict == "zero-copy" and ah.convert(x, "xarray") is x
+        made = ah.convert(x, "xarray", copy=True)
+        assert made is not x and made.data is not x.data and made.equals(x)
 
 
 def test_xarray_objects_are_imported_as_views():

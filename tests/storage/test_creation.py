@@ -373,7 +373,8 @@ def test_large_zeros_do_not_occupy_pages():
 def test_fill_functions_and_from_array_use_the_given_layout(memory, layout, dtype):
     call = dict(shape=(3, 4, 5), dtype=dtype, memory=memory, **layout)
     strides = empty(**call).strides
-    for x, value in (arrayhub.zeros(**call), 0), (arrayhub.ones(**call), 1), (arrayhub.full(fill_value=7, **call), 7):
+    seven = np.array(7, dtype)
+    for x, value in (arrayhub.zeros(**call), 0), (arrayhub.ones(**call), 1), (arrayhub.full(fill_value=seven, **call), 7):
         assert (host(x) == np.full((3, 4, 5), value, dtype)).all() and x.strides == strides
     data = np.random.default_rng(0).integers(0, 2, (3, 4, 5)).astype(dtype)
     for source in (data, data.copy("F"), data[::-1][::-1]):
@@ -656,8 +657,9 @@ def test_invalid_fill_values_raise():
     with pytest.raises(ValueError, match=r"full: fill_value is \[1, 2\]"):
         arrayhub.full(2, [1, 2])
     for value, dtype, words in (  # tests/array/test_casting.py tests more values
-        ("x", "f8", "same_kind"), (np.complex128(1j), "f8", "same_kind"), (None, "f8", "same_kind"),
+        ("x", "f8", "same_kind"), (np.complex128(1j), "f8", "same_kind"), (None, "f8", "NoneType"),
         (np.timedelta64(5, "s"), "i8", "same_kind"), (1.5, "?", "same_kind"), (1e300, "f4", "out of the range"),
+        (1, "?", "same_kind"), (7, "?", "same_kind"),
     ):  # fmt: skip
         with pytest.raises(
             ValueError, match=rf"full: fill_value is {re.escape(repr(value))}; accepted: one value of dtype.*{words}"
@@ -666,7 +668,7 @@ def test_invalid_fill_values_raise():
     with pytest.raises(ValueError, match="full: fill_value is 2.7"):
         arrayhub.full(fill_value=2.7, like=np.zeros(2, "i4"))
     for value, dtype in (
-        (1, "?"), (7, "?"), (7, "f2"), (True, "i4"), (float("inf"), "f4"), (datetime.datetime(2020, 1, 2), "M8[s]"),
+        (True, "?"), (7, "f2"), (True, "i4"), (float("inf"), "f4"), (datetime.datetime(2020, 1, 2), "M8[s]"),
         (datetime.timedelta(1), "m8[h]"), (1, "complex64"), (np.float32(2), "f8"),
     ):  # fmt: skip
         assert host(arrayhub.full(2, value, dtype)).tolist() == np.full(2, value, dtype).tolist()
