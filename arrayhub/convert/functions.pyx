@@ -695,7 +695,7 @@ def array_or_nested(obj, /):
     try:
         return hooks.nested.import_nested(obj)
     except (BufferError, TypeError, ValueError):
-        raise refusal from None
+        raise hooks.advice.complete_refusal(refusal, obj, "arrayhub") from None
 
 
 cdef inline bint is_own(object obj, Library to) except -1:

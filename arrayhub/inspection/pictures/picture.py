@@ -147,7 +147,7 @@ def _is_shape(obj: Any) -> bool:
     """Return whether `obj` is an integer, or a list or tuple. These objects do not have memory to draw."""
     cls = type(obj)
     return issubclass(cls, (list, tuple, int, np.integer)) or (
-        hasattr(cls, "__index__") and not hasattr(obj, "shape")  # arrays, even with dimensions, also have __index__
+        hasattr(cls, "__index__") and not hasattr(cls, "ndim")  # classes of arrays also have __index__
     )
 
 
