@@ -379,11 +379,9 @@ def padded_copy(Descriptor array, Py_ssize_t boundary):
     from arrayhub.storage.allocation import empty, memory_of
 
     def copy_beside(run):
-        on_boundary = -run.ptr % boundary
-        if on_boundary >= run.size:      # no byte of the run is on a boundary
-            return transfer.copy(run)
+        before = run.ptr % boundary
         memory, device = memory_of(run)
-        fresh = empty(run.shape, run.dtype, alignment=boundary, aligned_index=(on_boundary,), memory=memory, device=device)
+        fresh = empty(before + run.size, run.dtype, alignment=boundary, memory=memory, device=device)[before:]
         transfer.write(fresh, run)
         return fresh
 

@@ -196,6 +196,7 @@ PADDED = {
     "halo": {"shape": (6, 7, 8), "dims": "IJK", "halo": ((1, 1), (2, 2), (0, 0)), "alignment": 128},
     "aligned index": {"shape": (4, 5), "alignment": 64, "aligned_index": (1, 1)},
     "columns": {"shape": (5, 7), "alignment": 64, "layout": "F"},
+    "no byte on a boundary": {"shape": (5,), "dtype": "u1", "alignment": 8, "aligned_index": (3,)},
     "pages": {"shape": (512,), "alignment": 4096},
     "shared USM": {"shape": (5, 7), "alignment": 256, "memory": "usm_shared"},
     "device USM": {"shape": (5, 7), "alignment": 256, "memory": "usm_device"},
