@@ -318,7 +318,7 @@ cpdef object objects_of(object obj):
     if not is_ndarray(obj):
         if root_of(type(obj)) != "xarray" or getattr(obj, "dtype", None) != object:
             return None
-        data = obj.data
+        data = getattr(obj, "data", None)      # an index of xarray derives from pandas.Index
         if not is_ndarray(data):
             return None
     if cnp.PyArray_TYPE(<cnp.ndarray> data) != cnp.NPY_OBJECT:

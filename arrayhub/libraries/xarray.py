@@ -54,7 +54,8 @@ def emit(array, copied=False):
     else:
         reason = f"the memory is on {array.device}, which xarray cannot read"
         raise Refusal("xarray", reason, call="arrayhub.to_host(x)")
+    names = array.dims and [f"dim_{k}" if name is None else name for k, name in enumerate(array.dims)]  # as in xarray
     try:
-        return xarray.DataArray(data, dims=array.dims)
+        return xarray.DataArray(data, dims=names)
     except (TypeError, ValueError) as error:  # for example, of pandas for times without a unit
         raise form_of(error) from error

@@ -564,6 +564,7 @@ def test_xarray_uses_the_dims_of_an_array():
     assert named.dims == ("x", "y")
     assert named.values.ctypes.data == a.ptr
     assert xr.DataArray(a).dims == a.to_xarray().dims == ("dim_0", "dim_1")
+    assert a.with_dims((None, "x")).to_xarray().dims == ("dim_0", "x")
 
 
 def test_to_xarray_keeps_memory_read_only():
