@@ -354,9 +354,7 @@ def _fill_categories(node: NestedArray, missing: Any, value: Any, name: str) -> 
     if not valid.all():
         indices = np.where(missing, 0, (np.cumsum(valid) - 1)[np.where(missing, 0, indices)]).astype(indices.dtype)
         content = take(content, np.flatnonzero(valid))
-    filled = _without_bitmap(content)
-    if has_missing(content):
-        filled = _fill_node(content, value, f"{name}.content")
+    filled = _fill_node(content, value, f"{name}.content") if has_missing(content) else _without_bitmap(content)
     return rebuild(node, lambda _: unwrap_flat(filled), indices=asarray(indices))
 
 

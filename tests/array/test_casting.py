@@ -404,7 +404,7 @@ def test_error_of_a_checked_cast_names_the_argument_and_the_value():
         ah.Request("n * int32", may="cast", name="f: x").asarray(np.array([2**32 + 5]))
 
 
-ZONED = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
+ZONED = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 MISFITS = {  # casts that check the values, each with a value that does not fit
     "asarray of complex numbers": (TypeError, lambda: ah.asarray([1j], dtype="f4")),
     "asarray of text": (ValueError, lambda: ah.asarray(["x"], dtype="i4")),
