@@ -219,14 +219,15 @@ def _evaluate(options: argparse.Namespace) -> Any:
     target = options.target
     try:
         if _ATTRIBUTE.fullmatch(target):
-            return pkgutil.resolve_name(target)
-        tree = ast.parse(target.strip(), mode="eval")
-        for node in ast.walk(tree):
-            path = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
-            if _DOTTED.fullmatch(path):
-                with contextlib.suppress(ImportError, AttributeError):  # `eval` raises the error again, if there is one
-                    pkgutil.resolve_name(path)  # imports the submodules in the path
-        value = eval(compile(tree, "object", "eval"), _Modules())
+            value = pkgutil.resolve_name(target)
+        else:
+            tree = ast.parse(target.strip(), mode="eval")
+            for node in ast.walk(tree):
+                path = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+                if _DOTTED.fullmatch(path):
+                    with contextlib.suppress(ImportError, AttributeError):  # `eval` raises the error again
+                        pkgutil.resolve_name(path)  # imports the submodules in the path
+            value = eval(compile(tree, "object", "eval"), _Modules())
     except (Exception, SystemExit) as error:  # modules, properties and expressions may raise any exception
         options.fail(f"argument object: {target!r}: {type(error).__name__}: {error}; accepted: {_OBJECT}")
     if isinstance(value, ModuleType):

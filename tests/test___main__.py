@@ -65,6 +65,7 @@ def library(tmp_path):
         (["doctor", "--yaml"], "unrecognized arguments: --yaml"),
         (["explain"], "required: object"),
         (["explain", "numpy"], "'numpy' is a module; accepted: package.module:object"),
+        (["explain", "numpy:linalg"], "'numpy:linalg' is a module; accepted: package.module:object"),
         (["explain", ":pi"], "':pi': ValueError: "),
         (["explain", "numpy.arange(3)[::"], "'numpy.arange(3)[::': SyntaxError: "),
         (["explain", "np.arange(3)"], "'np.arange(3)': ModuleNotFoundError: No module named 'np'"),

@@ -10,9 +10,10 @@ import numpy as np
 from arrayhub import transfer
 from arrayhub._core.descriptor import as_copy
 from arrayhub._core.errors import ValueRefusal, reason_of, show
-from arrayhub.array.casting import rank
+from arrayhub.array.casting import as_ndarray, rank, validate_value
 from arrayhub.array.usm_array import USMArray, element_type
 from arrayhub.convert.functions import asarray, import_elements
+from arrayhub.libraries.numpy import refuse_endless
 from arrayhub.storage.allocation import refuse_packed
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def ones(shape: _Shape = None, dtype: _DTypeLike | None = None, **options: Unpac
     """
     fresh = _allocate("ones", shape, dtype, options)
     # 1-bit signed integers (ml_dtypes.int1) cannot represent 1.
-    value = _element("ones", 1, fresh.dtype) if rank(fresh.dtype) == 1 else asarray(np.ones((), fresh.dtype))
-    transfer.write(fresh, value)
+    value = _element("ones", 1, fresh.dtype) if rank(fresh.dtype) == 1 else np.ones((), fresh.dtype)
+    transfer.write(fresh, asarray(value))
     return fresh
 
 
@@ -100,7 +101,7 @@ def full(
     shape : int or sequence of int, optional
         Lengths of the dimensions, in elements. May be omitted if `like` is given, as in ``full(fill_value=7, like=x)``.
     fill_value : object
-        Value of all elements, as in ``x[...] = value``: a number, or an array of one element.
+        Value of all elements: a number, or an array of one element. Checked as in ``x[...] = value``.
     dtype, **options : optional
         As in `empty`.
 
@@ -120,15 +121,19 @@ def full(
     [[7, 7], [7, 7]]
     """
     fresh = _allocate("full", shape, dtype, options)
-    transfer.write(fresh, _element("full", fill_value, fresh.dtype))
+    transfer.write(fresh, asarray(_element("full", fill_value, fresh.dtype)))
     return fresh
 
 
-def _element(call: str, value: Any, element: np.dtype[Any]) -> USMArray:
-    """Return `value` as an array of type `element` without dimensions. Raise ValueError if an assignment would fail."""
-    made = empty((), element)
+def _element(call: str, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return `value` as a 0-d array of type `element`. Raise ValueError if the conversion would lose information."""
     try:
-        made[...] = import_elements(value)  # refuses a device's memory, which an assignment reads
+        refuse_endless(value, call)
+        values = import_elements(value)  # first, because NumPy's conversion calls methods of the elements
+        given = as_ndarray(validate_value(values, element, "fill_value"), element)
+        if given.size != 1:
+            raise ValueError(f"an array of shape {given.shape}")
+        made: np.ndarray[Any, Any] = given.reshape(()).astype(element)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         accepted = f"one value of {element!r}; {reason_of(error)}"
         raise ValueRefusal(call, f"fill_value is {show(value)}", accepted, getattr(error, "call", "")) from error
