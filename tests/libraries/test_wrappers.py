@@ -242,6 +242,9 @@ def test_objects_in_xarray_are_imported_as_objects_of_numpy():
         assert ah.explain(x, "xarray").verdicts[0].verdict == "zero-copy" and ah.convert(x, "xarray") is x
         made = ah.convert(x, "xarray", copy=True)
         assert made is not x and made.data is not x.data and made.equals(x)
+    with pytest.raises(ah.Refusal) as raised:
+        ah.datashape.of(pd.Series([1, "a"], dtype=object))
+    assert not raised.value.call
     with pytest.raises(ah.Refusal, match=r"xarray\.CFTimeIndex is not imported"):
         ah.as_torch(xarray.CFTimeIndex([pytest.importorskip("cftime").DatetimeNoLeap(2000, 1, 1)]))
 
