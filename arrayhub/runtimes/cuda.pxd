@@ -54,7 +54,7 @@ cdef struct Driver:
                   void** extra) noexcept nogil
 
 cpdef bint has_device() except -1
-cpdef int refuse_without_device(Descriptor a, str library) except -1
+cdef int refuse_without_device(Descriptor a, str library) except -1
 cdef Driver* driver_for(int device) except NULL
 cdef int check(int error, str call) except -1
 cdef Context primary_context(int device) except NULL

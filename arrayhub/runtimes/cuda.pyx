@@ -124,7 +124,7 @@ cdef Driver* driver_for(int device) except NULL:
     return &_driver
 
 
-cpdef int refuse_without_device(Descriptor a, str library) except -1:
+cdef int refuse_without_device(Descriptor a, str library) except -1:
     """Raise Refusal for CUDA memory on a machine without a device, which `library` cannot share."""
     if a.device_.device_type == kDLCUDA and not has_device():
         raise Refusal(library, f"the memory is on {device_name(a)}, and no CUDA driver or device was found")

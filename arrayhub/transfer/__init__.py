@@ -24,8 +24,8 @@ from arrayhub._core import tracing
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device, is_host_readable
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
-from arrayhub._core.errors import show, unreadable
-from arrayhub.runtimes.cuda import refuse_without_device
+from arrayhub._core.errors import Refusal, show, unreadable
+from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.sycl import named_queue, queue_of, shares_context
 from arrayhub.transfer.host_copies import (
     broadcast,
@@ -93,9 +93,9 @@ def _engine_name(device):
 
 
 def check_source(array):
-    """Raise BufferError if no engine can copy the memory of an array to the host, without copying it."""
-    _engine_name(array.device)
-    refuse_without_device(array, "to_host")
+    """Raise BufferError if no engine can copy the memory of a dense or nested array to the host, without copying it."""
+    if _engine_name(array.device) == "cuda" and not has_device():
+        raise Refusal("to_host", f"the memory is on {array.device}, and no CUDA driver or device was found")
 
 
 @cache
