@@ -709,7 +709,7 @@ def test_convert_and_like_return_arrays_of_libraries(probe):
     t = probe.convert(a, "torch")
     assert t.data_ptr() == a.ptr
     for library in ("no library", None):
-        with pytest.raises(ValueError, match="accepted: the name of a library"):
+        with pytest.raises(ValueError, match="accepted: (numpy|the name of a library)"):
             probe.convert(a, library)
     assert type(probe.like(a, torch.zeros(1))) is torch.Tensor
     assert type(probe.like(a, torch.nn.Parameter(torch.zeros(1)))) is torch.Tensor
