@@ -326,7 +326,7 @@ def keeps_kind(kind, own):
     if before is None or after is None:
         counts = before == _INTEGERS and own.kind in "mM"  # integers count time units
         return counts or (kind.kind not in "SUO" and np.can_cast(kind, own, "same_kind"))
-    return before <= after
+    return before <= max(after, _INTEGERS)  # booleans hold the integers 0 and 1
 
 
 @functools.lru_cache(512)

@@ -297,13 +297,12 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
     targets = cast_targets(a, r)
     if not is_built(a, obj, r):
         return targets[0] if targets and r.may & <int> USM_ARRAY_MAY_CAST and not a.flags_ & PACKED else None
-    from arrayhub.array.casting import exact, is_of_kind, out_of_range, rank
+    from arrayhub.array.casting import exact, is_of_kind, out_of_range
 
     numbers = exact(numpy_library.with_ndarrays(obj))
     alike = accepted_dtypes(r)
     if numbers.size:
-        # C treats the integers 0 and 1 as false and true.
-        alike = [wanted for wanted in alike if is_of_kind(numbers, wanted) or rank(wanted) == 0 and rank(numbers.dtype) == 1]
+        alike = [wanted for wanted in alike if is_of_kind(numbers, wanted)]
     fitting = [wanted for wanted in alike if out_of_range(numbers, wanted) is None]
     if alike and not fitting:
         number = out_of_range(numbers, alike[0])
@@ -325,6 +324,7 @@ cdef list cast_targets(Descriptor a, const PyUSMArrayRequest* r):
     try:
         dtype = get_dtype(a)
         found = [wanted for wanted in accepted_dtypes(r) if keeps_kind(dtype, wanted)]
+        found.sort(key=lambda wanted: wanted.kind == "b")      # last, because booleans hold only the integers 0 and 1
         found = [wanted for wanted in found if numpy.can_cast(dtype, wanted, "safe")] + found
     except TypeError:      # a type that NumPy does not have
         found = []

@@ -60,6 +60,8 @@ KEPT = {  # values that NumPy's assignment converts without loss
     "int4 for int32": ("i4", np.array([3], ml_dtypes.int4)),
     "fields": ("i1,f4", np.array([(30, 1.5)], "i4,f8")),
     "none": ("i4", []),
+    "0 and 1 for booleans": ("?", np.array([1, 0])),
+    "1 for a boolean": ("?", 1),
     "bfloat16": (ml_dtypes.bfloat16, np.array([1e38])),
     "a datetime64": ("M8[D]", D("2024-01-01")),
     "a tuple of numbers": ("i4,f8", (1, 2.5)),

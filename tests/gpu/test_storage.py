@@ -28,7 +28,7 @@ def test_new_arrays_have_the_requested_values(memory, options, dtype):
     for make, value in (
         (arrayhub.zeros, 0),
         (arrayhub.ones, 1),
-        (lambda **call: arrayhub.full(fill_value=7, **call), 7),
+        (lambda **call: arrayhub.full(fill_value=np.array(7, dtype), **call), 7),
     ):
         x = make(**call)
         assert x.device.type == memory and x.access == "readwrite"

@@ -286,7 +286,7 @@ REFUSED = {
     "a time among integers": ([1, None], AWARE, TypeError, f"is <datetime.datetime object>; accepted: {ANOTHER_TYPE}$"),
     "out of range": (pa.array([1, None], pa.int8()), 300, OverflowError, "300 is out of the range of int8"),
     "text among numbers": ([1, None], "x", TypeError, f"accepted: {ANOTHER_TYPE}"),
-    "a number among booleans": ([True, None], 0, TypeError, f"bool, .*accepted: {ANOTHER_TYPE}$"),
+    "a number among booleans": ([True, None], 3, OverflowError, "3 is out of the range of bool"),
     "a number among strings": (["a", None], 0, TypeError, f"string, .*accepted: {ANOTHER_TYPE}$"),
     "a number among bytes": ([b"a", None], 0, TypeError, f"bytes, .*accepted: {ANOTHER_TYPE}$"),
     "a number for a missing row": ([[1], None], 0, ValueError, r"row 1.*such as \[\]$"),

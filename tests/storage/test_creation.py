@@ -638,7 +638,7 @@ def test_invalid_fill_values_raise():
     for value, dtype, words in (  # tests/array/test_casting.py tests more values
         ("x", "f8", "same_kind"), (np.complex128(1j), "f8", "same_kind"), (None, "f8", "same_kind"),
         (np.timedelta64(5, "s"), "i8", "same_kind"), (1.5, "?", "same_kind"), (1e300, "f4", "out of the range"),
-        (1, "?", "same_kind"), (7, "?", "same_kind"),
+        (7, "?", "out of the range"), (-1, "?", "out of the range"),
     ):  # fmt: skip
         with pytest.raises(
             ValueError, match=rf"full: fill_value is {re.escape(repr(value))}; accepted: one value of dtype.*{words}"

@@ -89,8 +89,11 @@ DeviceStream._fields_ = [
 ]
 
 
+EXPORTED = set()  # producers whose structs a consumer may release
+
+
 class Producer:
-    """A producer of one array with the given fields. It counts the releases of its structs.
+    """A producer of one array with the given fields. It counts the releases of its structs, and lives until then.
 
     Parameters
     ----------
@@ -130,14 +133,20 @@ class Producer:
             setattr(struct, name.removeprefix("schema_").removeprefix("array_"), value)
 
     def release_schema(self, pointer):
-        self.released[0] += 1
+        self.count_release(0)
         pointer.contents.release = RELEASE_SCHEMA()
 
     def release_array(self, pointer):
-        self.released[1] += 1
+        self.count_release(1)
         pointer.contents.release = RELEASE_ARRAY()
 
+    def count_release(self, struct):
+        self.released[struct] += 1
+        if all(self.released):
+            EXPORTED.discard(self)
+
     def __arrow_c_array__(self, requested_schema=None):
+        EXPORTED.add(self)
         return (
             new_capsule(ctypes.addressof(self.schema), b"arrow_schema", None),
             new_capsule(ctypes.addressof(self.array), b"arrow_array", None),
