@@ -19,6 +19,10 @@ MATRIX, CODES = [[1.5, 3.0], [2.5, 4.0]], [0, 1, -1, 0]
 CODED = ["a", "bc", None, "a"]
 
 
+CATEGORIES = [f"pandas.Series({CODED}, dtype='category')", f"polars.Series({CODED}, dtype=polars.Categorical)"]
+CATEGORIES.append(f"pyarrow.array({CODED}).dictionary_encode()")
+
+
 def columns(values):
     """Return expressions that create a column of each library."""
     chunks = [values[:1], values[1:]]
@@ -53,12 +57,14 @@ TO_ARRAYS = {
     "a table with missing values": (tables([3, None]), [[1.5, 3.0], [2.5, None]]),
     "lists of different lengths": (columns(LISTS), LISTS),
     "decimals": (columns(DECIMALS)[:4], [1.5, 2.5]),
+    "categories": (CATEGORIES, CODES),
     "strings": (columns(CODED), CODES),
 }
 TO_ONE = {
     "lists of different lengths, for torch": (columns(LISTS), LISTS),
     "lists of equal lengths, for torch": (columns(EQUAL), EQUAL),
-    "lists of different lengths, padded": (columns(LISTS)[:3], [[1.5, 0.0], [2.5, 3.5]]),
+    "lists of different lengths, padded": (columns(LISTS)[:4], [[1.5, 0.0], [2.5, 3.5]]),
+    "rows of a table or of ragged lists, selected by indices": (columns(LISTS), LISTS[::-1]),
     "strings, for NumPy": (columns(STRINGS), STRINGS),
     "a column with missing values, without a copy": (columns(GAPS)[:3], GAPS),
     "a table": (tables([3, 4]), records("a", "b")),
@@ -116,4 +122,4 @@ def test_call_of_each_row_returns_the_expected_values(row, source, target, value
 def test_each_row_is_tested():
     page = re.sub(r"^### From one table.*", "", PAGE.split("## Which call")[1], flags=re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| (?!`x`)([^|\n]*?) \|", page, re.MULTILINE)
-    assert rows == [*TO_ARRAYS, *list(TO_ONE)[:6], *TO_FRAMES, *list(TO_ONE)[6:]]
+    assert rows == [*TO_ARRAYS, *list(TO_ONE)[:7], *TO_FRAMES, *list(TO_ONE)[7:]]

@@ -25,7 +25,8 @@ def make_image_of_qt(qt):
 # The library, the names of the call, the shape of the result, and whether the results of two calls share memory.
 OBJECTS = {
     "Pillow image": ("PIL.Image", lambda pil: {"x": pil.new("RGB", (6, 4))}, (4, 6, 3), True),
-    "Pillow image above 16 MB, of one bit per pixel, of mode LAB, or mapped from a file (BMP, TGA)": (
+    "Pillow image above 16 MB (4 million pixels of mode RGB), of one bit per pixel, of mode LAB, or mapped from a file"
+    " (BMP, TGA)": (
         "PIL.Image",
         lambda pil: {"x": pil.new("1", (6, 4))},
         (4, 6),
@@ -39,7 +40,7 @@ OBJECTS = {
     ),
     "OpenCV UMat": ("cv2", lambda cv2: {"x": cv2.UMat(np.ones((4, 6), "u1"))}, (4, 6), False),
     "PyAV video plane": ("av", lambda av: {"x": av.VideoFrame(6, 4, "gray").planes[0]}, (4, 6), True),
-    "PyAV video frame": ("av", lambda av: {"x": av.VideoFrame(6, 4, "yuv420p")}, (6, 6), False),
+    "PyAV video frame": ("av", lambda av: {"x": av.VideoFrame(6, 4, "yuv420p")}, (4, 6, 3), False),
     "PyAV audio plane of 16-bit samples": ("av", make_sound, (5,), True),
     "PyAV audio frame": ("av", lambda av: {"x": av.AudioFrame("s16p", "stereo", 5)}, (2, 5), False),
     "PySide6 QImage": ("PySide6.QtGui", make_image_of_qt, (4, 20), True),
