@@ -686,8 +686,8 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
             return Verdict(consumer, CANNOT, "elements are missing")
         verdict = NOT_TRIED if equal is None and consumer != "torch" else CANNOT
         return Verdict(consumer, verdict, "arrays need rows of equal lengths")
-    is_frame_of_numpy = fields and is_pandas(obj) and obj.ndim == 2  # whose NaN is a value
-    if column.missing and not (is_frame_of_numpy and all(isinstance(dtype, np.dtype) for dtype in obj.dtypes)):
+    is_frame = fields and is_pandas(obj) and obj.ndim == 2
+    if column.missing and not (is_frame and _has_only_nan(obj, column.leaf)):
         missing = _missing_keyword(array)
         if fields and _obstacle(_empty("f8"), consumer):  # missing='nan' converts integers to float64
             missing = "missing='mask'"
@@ -705,12 +705,22 @@ def _of_column(obj: Any, source: Source, consumer: str, column: _Column) -> Verd
     if view is not None and not source.copied and not refused:
         return _of_dense(obj, view, "", consumer)
     why = _obstacle(array, consumer)
-    missing = "missing='mask'" if is_frame_of_numpy and array.dtype.kind in "mM" else ""
+    missing = "missing='mask'" if is_frame and array.dtype.kind in "mM" else ""
     call = _call_on_numbers(consumer, "x", array, missing)
     change = source.copied or change or (reason(source.refusal) if refused else "")
     if fields and len({element_type(nested_of(field)) for field in column.leaf.children}) > 1:
         change += f"; OverflowError if {array.dtype} cannot represent a value"
     return Verdict(consumer, CANNOT if why else COPY, why or change, call)
+
+
+def _has_only_nan(frame: Any, table: Any) -> bool:
+    """Return whether the missing elements of a pandas frame are NaN or NaT of NumPy's types, which are values.
+
+    `table` is the imported frame. Missing elements of Python objects are not values.
+    """
+    missing = {name for name, field in zip(table.field_names, table.children, strict=True) if _find_missing(field)[0]}
+    types = [(str(name), dtype) for name, dtype in frame.dtypes.items()]
+    return all(isinstance(dtype, np.dtype) and not (dtype.hasobject and name in missing) for name, dtype in types)
 
 
 def _of_jagged(obj: Any, source: Source, column: _Column) -> Verdict:

@@ -18,6 +18,10 @@ def make_sound(av):
     return {"x": frame.planes[0], "frame": frame}
 
 
+def make_gray(pil):
+    return {"x": pil.new("L", (6, 4))}
+
+
 def make_image_of_qt(qt):
     return {"x": qt.QImage(6, 4, qt.QImage.Format.Format_RGB888)}
 
@@ -26,18 +30,8 @@ def make_image_of_qt(qt):
 OBJECTS = {
     "Pillow image": ("PIL.Image", lambda pil: {"x": pil.new("RGB", (6, 4))}, (4, 6, 3), True),
     "Pillow image above 16 MB (4 million pixels of mode RGB), of one bit per pixel, of mode LAB, or mapped from a file"
-    " (BMP, TGA)": (
-        "PIL.Image",
-        lambda pil: {"x": pil.new("1", (6, 4))},
-        (4, 6),
-        False,
-    ),
-    "several Pillow images of one size, as a batch": (
-        "PIL.Image",
-        lambda pil: {"x": pil.new("L", (6, 4))},
-        (2, 4, 6),
-        False,
-    ),
+    " (BMP, TGA)": ("PIL.Image", lambda pil: {"x": pil.new("1", (6, 4))}, (4, 6), False),
+    "several Pillow images of one size, as a batch": ("PIL.Image", make_gray, (2, 4, 6), False),
     "OpenCV UMat": ("cv2", lambda cv2: {"x": cv2.UMat(np.ones((4, 6), "u1"))}, (4, 6), False),
     "PyAV video plane": ("av", lambda av: {"x": av.VideoFrame(6, 4, "gray").planes[0]}, (4, 6), True),
     "PyAV video frame": ("av", lambda av: {"x": av.VideoFrame(6, 4, "yuv420p")}, (4, 6, 3), False),

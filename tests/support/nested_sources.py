@@ -123,6 +123,7 @@ SOURCES = {
     "pd frame one dtype": lambda: pd.DataFrame({"a": [1.0], "b": [2.0]}),
     "pd frame strings": lambda: pd.DataFrame({"a": [1], "b": ["x"]}),
     "pd frame missing": lambda: pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": [2.0, 3.0]}),
+    "pd frame objects": lambda: pd.DataFrame({"a": [1, 2], "b": pd.Series([True, None], dtype=object)}),
     "pd frame gaps": lambda: pd.DataFrame(np.arange(6.0).reshape(3, 2), columns=["a", "b"], copy=False),
     "pd frame gaps mixed": lambda: pd.DataFrame({"a": [1, 2, 3], "b": [0.5, np.nan, 1.5]})[::2],
     "pd frame gaps zone": lambda: pd.DataFrame({"a": pd.date_range("2020", periods=4, tz="UTC"), "b": range(4)})[::2],
