@@ -929,8 +929,7 @@ cdef class USMArray(Descriptor):
         ValueError
             The array is read-only, the shapes are incompatible, text is too long, or a time is not a multiple of the unit.
         TypeError
-            The elements cannot represent the kind of the values, such as floats for integers, or `key` contains an integer
-            and `value` is a disjoint view of the same memory.
+            The elements cannot represent the kind of the values, such as floats for integers.
         OverflowError
             A number is out of the range of the elements.
         BufferError

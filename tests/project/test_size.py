@@ -15,7 +15,7 @@ LINES = {
     "arrayhub": 800,
     "arrayhub/_core": 4285,
     "arrayhub/adapters": 6295,
-    "arrayhub/array": 2411,
+    "arrayhub/array": 2410,
     "arrayhub/capi": 1500,
     "arrayhub/convert": 4657,
     "arrayhub/include": 1900,
