@@ -64,7 +64,7 @@ TO_ONE = {
     "lists of different lengths, for torch": (columns(LISTS), LISTS),
     "lists of equal lengths, for torch": (columns(EQUAL), EQUAL),
     "lists of different lengths, padded": (columns(LISTS)[:4], [[1.5, 0.0], [2.5, 3.5]]),
-    "rows of a table or of ragged lists, selected by indices": (columns(LISTS), LISTS[::-1]),
+    "lists of different lengths, selected by indices": (columns(LISTS), LISTS[::-1]),
     "strings, for NumPy": (columns(STRINGS), STRINGS),
     "a column with missing values, without a copy": (columns(GAPS)[:3], GAPS),
     "a table": (tables([3, 4]), records("a", "b")),

@@ -31,6 +31,7 @@ OBJECTS = {
     "Pillow image": ("PIL.Image", lambda pil: {"x": pil.new("RGB", (6, 4))}, (4, 6, 3), True),
     "Pillow image above 16 MB (4 million pixels of mode RGB), of one bit per pixel, of mode LAB, or mapped from a file"
     " (BMP, TGA)": ("PIL.Image", lambda pil: {"x": pil.new("1", (6, 4))}, (4, 6), False),
+    "Pillow image, for torch": ("PIL.Image", lambda pil: {"x": pil.new("RGB", (6, 4))}, (4, 6, 3), False),
     "several Pillow images of one size, as a batch": ("PIL.Image", make_gray, (2, 4, 6), False),
     "OpenCV UMat": ("cv2", lambda cv2: {"x": cv2.UMat(np.ones((4, 6), "u1"))}, (4, 6), False),
     "PyAV video plane": ("av", lambda av: {"x": av.VideoFrame(6, 4, "gray").planes[0]}, (4, 6), True),
