@@ -486,7 +486,7 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
         lengths = ", ".join(["any" if r.shape[k] == -1 else str(r.shape[k]) for k in range(r.max_nd)])
         return refuse(ValueRefusal, obj, f"has shape {shape_tuple(a)}", f"({lengths})")
     if wrong == READ_ONLY:
-        return refuse(ValueRefusal, obj, "is read-only", "writable memory", call)
+        return refuse(ValueRefusal, obj, "is read-only", "writable memory, such as that of y = arrayhub.asarray(x).copy()")
     if wrong == MEMORY:
         return refuse(Refusal, obj, f"is on {device_name(a)}", accepted_memory(r), call)
     if wrong == MISALIGNED:
@@ -516,7 +516,7 @@ cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
         from arrayhub.array.casting import out_of_range
 
         targets = [wanted for wanted in targets if out_of_range(functions.as_numpy(a), wanted) is None]
-    if is_cast and (r.flags & WRITEABLE or not targets):      # writes to another type would be lost
+    if r.flags & WRITEABLE or is_cast and not targets:      # writes to a copy would be lost
         return ""
     device = "" if memory_kinds_of(a) & where_of(r) else target_device(r)
     words = f", dtype={targets[0].name!r}" if is_cast else ""
@@ -526,7 +526,7 @@ cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
     if order_of(r) == "F" and a.nd_ > 1:
         return f"{call}.copy(order='F')"
     # A cast makes an array in C order, and a copy on another device keeps the order.
-    wanted = 0 if is_cast else r.flags & C_CONTIGUOUS | (0 if device else r.flags & WRITEABLE | ALIGNED)
+    wanted = 0 if is_cast else r.flags & C_CONTIGUOUS | (0 if device else ALIGNED)
     return call if a.flags_ & wanted == wanted and (words or a.strides_ != NULL) else f"{call}.copy()"
 
 

@@ -134,7 +134,7 @@ CONDITIONS = {
     "no dimension": (np.array(1.0), BASE, dict(shape=()), ValueError, "accepted: 0$"),
     "shape": (BASE, BASE[:, 1:], dict(max_nd=3, shape=(-1, 3, 4)), ValueError, r"\(2, 2, 4\); accepted: \(any, 3, 4\)"),
     "writable": (BASE, READ_ONLY, dict(flags=WRITEABLE), ValueError, "read-only"),
-    "writable bytes": (BASE, bytes(16), dict(flags=WRITEABLE), ValueError, r"writable memory. Call .*\.copy\(\)$"),
+    "writable bytes": (BASE, bytes(16), dict(flags=WRITEABLE), ValueError, r"writable memory, such as .*\.copy\(\)$"),
     "C order": (BASE, BASE.T, dict(flags=C_CONTIGUOUS), BufferError, r"not C-contiguous.*copy\(\)"),
     "F order": (BASE.T, BASE, dict(flags=F_CONTIGUOUS), BufferError, r"not F-contiguous.*copy\(order='F'\)"),
     "both orders": (BASE[0, 0], BASE, dict(flags=C_CONTIGUOUS | F_CONTIGUOUS), BufferError, "in both orders"),
