@@ -155,10 +155,11 @@ def _find_requests(function: Any, name: str, parameters: Mapping[str, inspect.Pa
     hints = _evaluate_hints(function, name, parameters)
     for key, parameter in parameters.items():
         for extra, is_unusable in _requests_in(hints.get(key)):
-            if is_unusable or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            takes_one = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            if is_unusable or not takes_one or found.get(key, extra) is not extra:
                 raise TypeError(
-                    f"adapt: {name}: {parameter} has a request; accepted: requests for parameters that take one value,"
-                    " such as Annotated[Any, Request('float64')]"
+                    f"adapt: {name}: {parameter} has a request; accepted: one request for a parameter that takes one"
+                    " value, such as Annotated[Any, Request('float64')]"
                 )
             found[key] = extra
     return found

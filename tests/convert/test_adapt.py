@@ -342,10 +342,14 @@ def test_unsupported_requests_raise_at_decoration():
     def classes(x: Annotated[Any, ah.Request]):
         return x
 
+    def united(x: Annotated[Any, ah.Request("uint8")] | Annotated[Any, ah.Request("float64")]):
+        return x
+
     def unknown(x: "Annotated[np.ndarray, Missing('float64')]", y: "Absent"):  # noqa: F821
         return x
 
-    for function, parameter in ((several, r"\*xs: .*"), (listed, "xs: list.*"), (classes, "x: .*Request.*")):
+    named = ((several, r"\*xs: .*"), (listed, "xs: list.*"), (classes, "x: .*Request.*"), (united, "x: .*uint8.*"))
+    for function, parameter in named:
         with pytest.raises(TypeError, match=f"adapt: {function.__name__}: {parameter} has a request; accepted: "):
             ah.adapt()(function)
     with pytest.raises(TypeError, match="adapt: unknown: the annotation .* of x cannot be evaluated .*'Missing'"):
