@@ -507,7 +507,7 @@ cdef str order_of(const PyUSMArrayRequest* r):
 cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
     """Return the call that makes an array of `x` that meets a request, or "" if no conversion of the elements does."""
     cdef bint is_cast = r.ndtypes and not accepts_type(a, r)
-    if a.flags_ & PACKED or shape_misfit(a, r) != FITS or r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS and a.nd_ > 1:
+    if r.flags & WRITEABLE or a.flags_ & PACKED or shape_misfit(a, r) != FITS:      # writes to a copy would be lost
         return ""
     if not host_readable(a) and hooks.advice.find_obstacle(transfer.check_source, a):      # nothing can copy the memory
         return ""
@@ -516,7 +516,7 @@ cdef str call_to_fit(Descriptor a, const PyUSMArrayRequest* r):
         from arrayhub.array.casting import out_of_range
 
         targets = [wanted for wanted in targets if out_of_range(functions.as_numpy(a), wanted) is None]
-    if r.flags & WRITEABLE or is_cast and not targets:      # writes to a copy would be lost
+    if is_cast and not targets or r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS and a.nd_ > 1:
         return ""
     device = "" if memory_kinds_of(a) & where_of(r) else target_device(r)
     words = f", dtype={targets[0].name!r}" if is_cast else ""

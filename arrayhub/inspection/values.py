@@ -41,7 +41,7 @@ def _sample_of(item: Any) -> Any:
 def first_values(obj: Any) -> tuple[list[Any], int]:
     """Return the first items of nested sequences of equal lengths, and the number of levels.
 
-    A value that is not a sequence has no levels.
+    The number of levels of other values is 0.
     """
     level, depth = [obj], 0
     while level and all(issubclass(type(item), _SEQUENCES) for item in level):

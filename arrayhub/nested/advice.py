@@ -106,7 +106,7 @@ class Source:
 
     @property
     def reason(self) -> str:
-        """Why there is no array."""
+        """Why the import failed, or was not tried."""
         if self.stream:
             return "explain does not read the data; arrayhub.asnested(x) does"
         return printable(str(self.refusal)) if isinstance(self.refusal, Refusal) else reason(self.refusal)
