@@ -151,7 +151,7 @@ def _check_function(function: Any) -> None:
 
 def _find_requests(function: Any, name: str, parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     """Return the objects with ``asarray`` in ``Annotated`` annotations, by the name of the parameter."""
-    found = {}
+    found: dict[str, Any] = {}
     hints = _evaluate_hints(function, name, parameters)
     for key, parameter in parameters.items():
         for extra, is_unusable in _requests_in(hints.get(key)):
