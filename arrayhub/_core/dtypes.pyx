@@ -50,7 +50,7 @@ _NUMPY_ROWS = [
     ("timedelta64", "m",  None, None, None),
 ]
 
-# Types that NumPy does not have. arrayhub assigns their typenums. Only DLPack can represent these types. ml_dtypes has dtypes
+# Types that NumPy does not have. arrayhub assigns their typenums. Only DLPack can represent most of them. ml_dtypes has dtypes
 # for most of them. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the array has the flag PACKED.
 #
 #    name                 typenum  DLPack code, bits, lanes  bytes
@@ -76,6 +76,7 @@ _OWN_ROWS = [
     ("complex32",          4114,   5,  32, 1,    4),     # NumPy reads its format `Ze` as a half float
     ("bcomplex32",         4115,   18, 32, 1,    4),     # two bfloat16 values: kDLBcomplex (dmlc/dlpack#187)
     ("float4_e2m1fn_x2",   4116,   17,  4, 2,    1),     # torch: a pair in one byte, pytorch/pytorch#146578
+    ("float8_e5m3fnu",     4117, None,  8, 1,    1),     # ml_dtypes 0.7
 ]
 
 cdef enum:
@@ -158,7 +159,7 @@ cdef int _add_own_row(name, typenum, code, bits, lanes, itemsize) except -1:
     row.kind = c"E"
     row.alignment = bits // 16 if code in (COMPLEX, BCOMPLEX) else max(bits // 8, 1)     # the size of one number
     _BY_OWN[typenum - FIRST_OWN_TYPENUM] = _rows
-    if _BY_DLPACK[code][bits] == 0:
+    if code is not None and _BY_DLPACK[code][bits] == 0:
         _BY_DLPACK[code][bits] = _rows
     return 0
 

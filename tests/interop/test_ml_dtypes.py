@@ -16,6 +16,7 @@ OTHERS = [
     "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4",
     "uint4",
 ]  # fmt: skip
+OTHERS += ["float8_e5m3fnu"] if hasattr(ml_dtypes, "float8_e5m3fnu") else []  # ml_dtypes 0.7, without a code of DLPack
 VALUES = [[1, 2, 4], [0.5, 1, 2]]
 VIEWS = [
     lambda x: x,

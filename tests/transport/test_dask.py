@@ -46,8 +46,7 @@ def test_tokens_are_equal_for_equal_arrays(name):
 def test_tokens_differ_between_types_of_ml_dtypes():
     import ml_dtypes
 
-    known = ("bfloat16", "float8_e3", "float8_e4", "float8_e5m2", "float8_e8")  # ml_dtypes 0.7 has others
-    types = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith(known)]
+    types = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith(("bfloat16", "float8"))]
     assert len(types) > 5
     tokens = [tokenize(asarray(np.ones(20, t))) for t in types]
     assert tokens == [tokenize(asarray(np.ones(20, t))) for t in types]
