@@ -29,8 +29,9 @@ def assign(array, key, value):
         _store(validate_value(value, target.dtype, "x[...] = value"), target)
         return
     source = hooks.functions.asarray(value, copy=None)
-    is_copy_of_bytes = not is_host_readable(target) or (not is_host_readable(source) and source.size == target.size)
-    if is_copy_of_bytes and have_one_type(source, target):
+    if not is_host_readable(source) and is_host_readable(target) and source.size < target.size:
+        source = transfer.to_host(source)  # elements that are repeated leave their device once
+    if have_one_type(source, target):
         _copy(source, target)
         return
     given = ndarray(transfer.to_host(source))
