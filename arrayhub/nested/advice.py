@@ -109,7 +109,7 @@ class Source:
         """Why the import failed, or was not tried."""
         if self.stream:
             return "explain does not read the data; arrayhub.asnested(x) does"
-        return printable(str(self.refusal)) if isinstance(self.refusal, Refusal) else reason(self.refusal)
+        return reason(self.refusal)
 
     @property
     def summary(self) -> str:
