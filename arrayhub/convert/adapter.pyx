@@ -12,7 +12,7 @@ from arrayhub.convert.target cimport ArrayType, Target, array_of, array_type, ta
 from arrayhub.libraries.known cimport Library
 from arrayhub.libraries.numpy cimport is_value
 
-from arrayhub._core.descriptor import CPU
+from arrayhub._core.descriptor import CPU, MAX_NDIM
 from arrayhub._core.errors import PASSES_ON, InterfaceError, PlaceError, Refusal, name_argument, name_of_type, reason_of
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.containers import with_index_columns, with_types_of, without_index
@@ -23,6 +23,10 @@ from arrayhub.convert.placement import find_deciding
 from arrayhub.convert.target import device_of
 from arrayhub.libraries.known import NESTING
 from arrayhub.transfer.host_copies import check_writable
+
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except -1
+    void Py_LeaveRecursiveCall()
 
 cdef tuple _CONTAINERS = (list, tuple, dict)
 cdef tuple _NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_, type(None))
@@ -151,6 +155,7 @@ cdef class Call:
     cdef list pairs             # arguments of the function, and the caller's objects
     cdef Target target          # target of the results; None until it is needed
     cdef bint has_foreign       # whether an array belongs to another library than the function's
+    cdef set open               # ids of the containers of the result that are being converted, or None
 
     # ----------------------------------------------------------------------------------------------------- arguments
 
@@ -401,8 +406,18 @@ cdef class Call:
         return are_equal(made, again) if has_names else made.shape == again.shape and made.dtype == again.dtype
 
     cdef object convert_results(self, result):
-        """Convert the items of a container."""
-        return replace_items(result, {index: self.convert_result(item) for index, item in items_of(result)})
+        """Convert the items of a container. A container that contains itself remains in its copy."""
+        if self.open is None:
+            self.open = set()
+        if id(result) in self.open:
+            return result
+        Py_EnterRecursiveCall(" in arrayhub.adapt: containers in the result are nested too deeply")
+        self.open.add(id(result))
+        try:
+            return replace_items(result, {index: self.convert_result(item) for index, item in items_of(result)})
+        finally:
+            Py_LeaveRecursiveCall()      # first, because calls in this block may need a level, too
+            self.open.remove(id(result))
 
     cdef object convert_array(self, result, Target target, ArrayType found, bint moves):
         """Convert an array to the library of a target.
@@ -526,14 +541,25 @@ cdef list find_arrays(str key, container):
 
 
 cdef bint are_numbers(values) except -1:
-    """Return whether all elements of a sequence, and of sequences in it, are numbers or None. One number must exist."""
-    kinds = set(map(type, values))
-    if not kinds:
-        return True
-    if any([issubclass(kind, (list, tuple)) for kind in kinds]):
-        lists = [value for value in values if value is not None]
-        return all([issubclass(type(value), (list, tuple)) and are_numbers(value) for value in lists])
-    return kinds != {type(None)} and all([issubclass(kind, _NUMBERS) for kind in kinds])
+    """Return whether all elements of a sequence, and of sequences in it, are numbers or None. One number must exist.
+
+    Sequences deeper than NumPy's dimensions, such as a list in itself, are not numbers.
+    """
+    cdef dict level = {id(values): values}, deeper
+    for _ in range(MAX_NDIM):
+        deeper = {}
+        for items in level.values():
+            rows = [item for item in items if issubclass(type(item), (list, tuple))]
+            kinds = set(map(type, items))
+            if rows and len(rows) != sum([item is not None for item in items]):
+                return False
+            if not rows and (kinds == {type(None)} or not all([issubclass(kind, _NUMBERS) for kind in kinds])):
+                return False
+            deeper.update([(id(row), row) for row in rows])
+        if not deeper:
+            return True
+        level = deeper
+    return False
 
 
 cdef object replace_items(container, dict made):
