@@ -163,13 +163,17 @@ def _make_index(obj: Any, options: Options) -> Any:
         raise Refusal("pandas.Index", f"elements of {made.dtype} are not supported ({error})") from error
 
 
-def with_arrow_type(made: Any, model: Any) -> Any:
-    """Return a Series or an Index of pandas with Arrow's type if `model` has an Arrow type, otherwise `made`."""
+def with_arrow_type(made: Any, model: Any, copy: Copy) -> Any:
+    """Return a Series or an Index of pandas with Arrow's type if `model` has an Arrow type, otherwise `made`.
+
+    NaN in NumPy's memory remains a number.
+    """
     pandas = sys.modules["pandas"]
     arrow = pandas.ArrowDtype
     if not isinstance(getattr(model, "dtype", None), arrow) or made.ndim != 1 or isinstance(made.dtype, arrow):
         return made
-    column = pandas.arrays.ArrowExtensionArray(convert(made, "arrow"))
+    values = made.to_numpy() if getattr(made.dtype, "char", "") in "efd" else made
+    column = pandas.arrays.ArrowExtensionArray(convert(values, "arrow", copy=False if copy is False else None))
     make = pandas.Index if label_kind(type(made)) == "index" else partial(pandas.Series, index=made.index)
     return make(column, name=made.name)
 

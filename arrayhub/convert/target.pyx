@@ -146,7 +146,7 @@ cdef class Target:
                 error.call = ""
             raise
         if self.library == "pandas" and self.model is not None:
-            made = with_arrow_type(made, self.model)
+            made = with_arrow_type(made, self.model, copy)
         elif self.row.call is None and self.model is not None and self.library not in EXPORT_BY:
             made = _with_device_of(made, self.model, call, copy)
         return with_labels(made, self.model, obj) if labels and self.model is not None else made
