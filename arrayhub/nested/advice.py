@@ -33,7 +33,6 @@ from arrayhub._core.errors import (
     NO_CUDA_DEVICE,
     RangeRefusal,
     Refusal,
-    TypeRefusal,
     ValueRefusal,
     form_of,
     missing_library_error,
@@ -186,7 +185,8 @@ def _complete(refusal: Refusal, obj: Any, consumer: str, failed: list[str]) -> N
     is_same = (issubclass(type(obj), (*VALUES, dict)) or found.verdict == NOT_TRIED) and found.call == call_of(consumer)
     is_same = is_same or found.call in failed
     is_place = refusal.call == "x.to_host()"  # of the device that the argument `device` names
-    if found.verdict == CANNOT or is_place or not (by_library or is_same or is_range):
+    is_argument = refusal.subject.partition(":")[0] in ("dtype", "missing")  # the call without this argument works
+    if found.verdict == CANNOT or is_place or is_argument or not (by_library or is_same or is_range):
         is_table = isinstance(source.array, NestedArray) and kind_of(source.array.chunks[0]).fields
         # The common type of a table may round an integer whatever `missing` is, and jax would narrow elements.
         fails = is_range and (consumer == "jax" or (is_table and "missing='nan'" in found.call))
@@ -199,11 +199,8 @@ def _complete(refusal: Refusal, obj: Any, consumer: str, failed: list[str]) -> N
 
 
 def _is_complete(refusal: Refusal) -> bool:
-    """Return whether a refusal depends on values and names its call, or is about the argument `dtype` or `missing`."""
-    argument = refusal.subject.partition(":")[0]
-    if argument in ("dtype", "missing") and isinstance(refusal, (TypeRefusal, ValueRefusal)):
-        return True
-    return bool(refusal.call) and (argument == "dtype" or isinstance(refusal, RangeRefusal))
+    """Return whether a refusal depends on values, or is about the argument `dtype`, and names its call."""
+    return bool(refusal.call) and (refusal.subject.startswith("dtype") or isinstance(refusal, RangeRefusal))
 
 
 def advise(obj: Any, consumer: str, source: Source | None = None) -> Verdict:

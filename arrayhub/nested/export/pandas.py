@@ -11,6 +11,7 @@ from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PACKED_BOOLEANS, needed, relabel, show
+from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import packs_booleans
 from arrayhub.array.usm_array import USMArray
@@ -112,7 +113,8 @@ def _convert_columns(frame: Any, missing: Any, **options: Any) -> Any:
             made.isetitem(k, as_pandas(frame.iloc[:, k], missing=value, **options))
         except (BufferError, OverflowError, TypeError, ValueError) as error:
             argument = "dtype" if missing is None else "missing"
-            raise relabel(error, f"{argument}: column {show(label)}") from error
+            refusal = relabel(error, f"{argument}: column {show(label)}")
+            raise hooks.advice.complete_refusal(refusal, frame, "pandas", missing=missing, **options) from error
     return made
 
 
