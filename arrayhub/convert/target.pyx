@@ -423,8 +423,8 @@ cdef ArrayType _determine(type cls):
     wraps = not row.asked and (row.attribute is not None or row.parse is not None)
     refused = not row.asked and not wraps
     speaks = _speaks(cls, row.asked)
-    # Proxies of the standard library, such as that of a dict, are values, not arrays.
-    holds = refused and row.root not in sys.stdlib_module_names
+    # Some arrays lack `dtype` (pyarrow.SparseCOOTensor). Proxies of the standard library, such as that of a dict, are values.
+    holds = (refused or row.advice and hasattr(cls, "shape")) and row.root not in sys.stdlib_module_names
     if not (speaks or wraps or holds or _resembles_array(cls)):
         return None
     library = library_of_type(cls)
