@@ -134,7 +134,7 @@ cdef class Target:
                 made = obj
             else:
                 to = None
-                if fills or moves and copy is None and (found is None or not found.host or self.needed is not None):
+                if fills or moves and copy is not True and (found is None or not found.host or self.needed is not None):
                     to = self.device if self.device is not None or self.needed is None else f"{self.needed}:0"
                 model = obj if is_of_library else self.model      # an array of the library keeps its own metadata
                 array = array if given is obj and not is_own else None

@@ -723,8 +723,8 @@ def test_arrays_on_a_device_are_moved_only_on_request():
         pytest.importorskip(to)
         with pytest.raises(BufferError, match="^<lambda>: x: .*Pass device='cpu' to arrayhub.adapt"):
             ah.adapt(to)(lambda x: x)(x)
-    for to in ("numpy", "torch"):
-        double = ah.adapt(to, device="cpu")(lambda x: x * 2)
+    for to, copy in (("numpy", None), ("torch", None), ("numpy", False)):  # `device` may allocate whatever `copy` is
+        double = ah.adapt(to, device="cpu", copy=copy)(lambda x: x * 2)
         result = double(x)
         assert isinstance(result, dpnp.ndarray) and result.tolist() == [0, 2, 4]
         assert str(result.sycl_device) == str(x.sycl_device)
