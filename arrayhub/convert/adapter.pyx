@@ -8,6 +8,7 @@ cimport cython
 cimport numpy as cnp
 
 from arrayhub._core.descriptor cimport Descriptor
+from arrayhub.adapters.arrow cimport is_stream
 from arrayhub.convert.target cimport ArrayType, Target, array_of, array_type, target_like
 from arrayhub.libraries.known cimport Library
 from arrayhub.libraries.numpy cimport is_value
@@ -106,9 +107,8 @@ cdef class Adapter:
     cdef bint is_own(self, value, ArrayType found, bint writes) except -1:
         """Return whether the function receives an array unchanged."""
         cdef Target target = self.target
-        if found.owner != target.library and (found.sparse is None or found.sparse != target.row.sparse_by):
-            return False
-        if not writes and (self.copy is True or self.missing is not None):
+        is_foreign = found.owner != target.library and (found.sparse is None or found.sparse != target.row.sparse_by)
+        if is_foreign or not writes and (self.copy is True or self.missing is not None):
             return False
         if target.cls is not None and found.sparse is None and not issubclass(type(value), target.cls):
             return False
@@ -133,17 +133,17 @@ cdef class Adapter:
         """Return the advice to pass an argument to `adapt`, or "" if no argument helps."""
         if writes or found.refused:
             return ""
-        if self.helps_copy(error, value, self.target.library):
+        if self.helps_copy(error, value, self.target):
             return _ALLOW_COPIES
-        if self.missing is None and not self.target.row.nests and lacks_values(value):
+        lacks = self.missing is None and not self.target.row.nests and lacks_values(value)
+        if lacks and (converts(self.target, value, "nan", True) or converts(self.target, value, 0, True)):
             return ". Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values"
         return ""
 
-    cdef bint helps_copy(self, error, obj, str library) except -1:
+    cdef bint helps_copy(self, error, obj, Target target) except -1:
         """Return whether an error is only due to ``copy=False``."""
-        if self.copy is not False or not isinstance(error, BufferError) or isinstance(error, PlaceError):
-            return False
-        return hooks.advice.advise(obj, library).verdict != "cannot"
+        is_due = self.copy is False and isinstance(error, BufferError) and not isinstance(error, PlaceError)
+        return is_due and converts(target, obj, self.missing, target.device is not None)
 
 
 @cython.freelist(8)
@@ -178,9 +178,9 @@ cdef class Call:
         self.check_received(top, received)
         check_lengths(self.adapter.name, top)
         for argument, value in zip(top, received):
-            set_argument(given, keywords, argument.place, value)
+            (keywords if type(argument.place) is str else given)[argument.place] = value
         for place, container, inside in items:
-            set_argument(given, keywords, place, self.convert_items(container, inside))
+            (keywords if type(place) is str else given)[place] = self.convert_items(container, inside)
         return given
 
     cdef int classify(self, place, value, list containers) except -1:
@@ -375,7 +375,7 @@ cdef class Call:
             return self.convert_array(result, target, found, moves)
         except _REFUSALS as error:
             hint = f". In this message, x is the value that {adapter.name} returns. Convert this value inside {adapter.name}"
-            hint = _ALLOW_COPIES if adapter.helps_copy(error, result, target.library) else hint
+            hint = _ALLOW_COPIES if adapter.helps_copy(error, result, target) else hint
             raise adapter.error_at(error, "the result", "" if isinstance(error, PlaceError) else hint) from error
 
     cdef bint is_unchanged(self, made, given) except -1:
@@ -466,15 +466,6 @@ cdef Call new_call(Adapter adapter):
     return call
 
 
-cdef int set_argument(list given, dict keywords, place, value) except -1:
-    """Set a positional argument by its index, or a keyword argument by its name."""
-    if type(place) is str:
-        keywords[place] = value
-    else:
-        given[place] = value
-    return 0
-
-
 cdef bint is_view(array, source) except -1:
     """Return whether an array has the memory of the array that it was converted from, which may be None."""
     return source is not None and (not source.size or source.ptr == array.ptr)
@@ -508,6 +499,14 @@ cdef int protect_copy(made, given, Descriptor array) except -1:
     if source is None or (source.size and source.ptr != asarray(memory).ptr):
         flags.writeable = False
     return 0
+
+
+cdef bint converts(Target target, obj, missing, bint move) except -1:
+    """Return whether an object that can be read twice is converted if copies are allowed."""
+    try:
+        return not is_stream(obj) and target.convert(obj, target.library, None, None, False, missing, move) is not None
+    except _REFUSALS:
+        return False
 
 
 cdef bint lacks_values(obj) except -1:

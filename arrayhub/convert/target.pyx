@@ -283,7 +283,8 @@ cdef int _check_place(Target target, obj, str call, str advice) except -1:
         return 0
     needed = target.needed or "cpu"
     fits = array.device.type.startswith(target.row.device_type) or needed == "cpu" and is_host_readable(array)
-    if not fits:
+    # A library that also lacks the elements rejects a moved array, too.
+    if not fits and (target.row.call is None or not hooks.advice.find_obstacle(target.row.check_export, array, True)):
         accepted = f"memory on {needed}. Pass {advice.format(needed)}"
         raise PlaceError(call, f"the memory is on {array.device}", accepted)
     return 0

@@ -732,6 +732,8 @@ def test_arrays_on_a_device_are_moved_only_on_request():
         assert isinstance(double(ah.asarray(x)), ah.USMArray) and double(ah.asarray(x)).device.type == "oneapi"
     with pytest.raises(BufferError, match="^<lambda>: x: .*Pass device='oneapi' to arrayhub.adapt"):
         ah.adapt("dpnp")(lambda x: x)(np.ones(2))
+    with pytest.raises(BufferError, match=r"Call arrayhub.asnested\(x\)$"):  # dpnp does not have strings on any device
+        ah.adapt("dpnp")(lambda x: x)(np.array(["text"]))
     moved = ah.adapt("dpnp", device="oneapi:0")(lambda x: x * 2)
     assert type(moved(np.ones(2))) is np.ndarray and moved(np.ones(2)).tolist() == [2, 2]
     assert isinstance(moved(torch.ones(2)), torch.Tensor) and isinstance(moved(x), dpnp.ndarray)
