@@ -191,8 +191,8 @@ cdef class Call:
             key = self.key_at(place)
             request = requests.get(key)
             if request is not None and value is not None:
-                writes = bool(getattr(request, "writable", False))
-                self.arrays.append(new_argument(key, value, array_type(value) or _BUILT, writes, place, request))
+                found, writes = array_type(value) or _BUILT, bool(getattr(request, "writable", False))
+                self.arrays.append(new_argument(key, value, found, writes, place, request))
                 return 0
         if type(value) in _PLAIN:
             return 0
@@ -216,18 +216,22 @@ cdef class Call:
 
         If the arguments do not contain arrays, add lists of numbers to the arguments to convert.
         """
-        cdef list items = []
+        cdef list items = [], inside = []
+        cdef Argument argument
+        for argument in self.arrays:
+            if argument.request is not None and issubclass(type(argument.value), _CONTAINERS):
+                inside += find_arrays(argument.key, argument.value)
         for place, container in containers:
             found = find_arrays(self.key_at(place), container)
             if found:
                 items.append((place, container, found))
+                inside += found
         has_arrays = bool(self.arrays or items)
         for place, container in containers:
             key = self.key_at(place)
             if issubclass(type(container), list) and (key == "out" or not has_arrays) and are_numbers(container):
                 self.arrays.append(new_argument(key, container, _BUILT, key == "out", place))
-        for _, _, found in items:
-            self.arrays = self.arrays + found
+        self.arrays = self.arrays + inside
         return items
 
     cdef int check(self, list top) except -1:
@@ -269,8 +273,7 @@ cdef class Call:
         if len(self.arrays) == 1:
             argument = self.arrays[0]
             return target_like(argument.value, argument.type, argument.array)
-        keys = [argument.key for argument in self.arrays]
-        values = [argument.value for argument in self.arrays]
+        keys, values = zip(*[(argument.key, argument.value) for argument in self.arrays])
         targets = [target_like(argument.value, argument.type, argument.array) for argument in self.arrays]
         advice = "Move one of them with arrayhub.to_device" if one_device else None
         return find_deciding(self.adapter.name, keys, values, targets, advice)[0]

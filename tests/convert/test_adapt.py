@@ -241,6 +241,7 @@ def test_requests_of_parameters_share_symbolic_lengths():
 
 @pytest.mark.parametrize("call", ["f(x, w=w)", "f(x=x, w=w)", "f(w=w, x=x)", "f(x, 2, w=w)", "f(x, k=2, w=w)"])
 def test_requests_are_found_by_position_and_keyword(call):
+    torch = pytest.importorskip("torch")
     R = Annotated[np.ndarray, ah.Request("n * float64", may="build")]
 
     @ah.adapt("numpy")
@@ -249,6 +250,8 @@ def test_requests_are_found_by_position_and_keyword(call):
         return x * w
 
     assert eval(call, {"f": f, "x": [1.0, 2.0], "w": [3.0, 4.0]}).tolist() == [3.0, 8.0]
+    made = f([torch.tensor(2.0, dtype=torch.float64)], w=[3.0])  # the array in the list determines the library
+    assert isinstance(made, torch.Tensor) and made.tolist() == [6.0]
 
 
 def test_error_for_conflicting_devices_names_the_arguments():
