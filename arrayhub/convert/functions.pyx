@@ -1379,10 +1379,6 @@ cdef object call_emit(object emit, Descriptor a, str root):
     return result
 
 
-def _host_copy(array):
-    return None if transfer.is_host_readable(array) else transfer.to_host(array)
-
-
 def _host_view(array):
     return transfer.to_host(array, copy=False) if array.device.type == "oneapi" else None
 
@@ -1394,6 +1390,7 @@ def _capsule(array):
 # A library's from_dlpack is called with the array, with a capsule, with a view on device cpu, and with a capsule of this view,
 # because some libraries accept only capsules, or do not support SYCL devices.
 cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _capsule(_host_view(array)))
+cdef object _HOST_COPY = lambda array: None if transfer.is_host_readable(array) else transfer.to_host(array)
 
 
 cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
@@ -1404,7 +1401,7 @@ cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
     capsules, so their reasons for capsules are not reported.
     """
     cdef object refusal = None
-    for offer in (*_OFFERS, _host_copy) if copied else _OFFERS:
+    for offer in (*_OFFERS, _HOST_COPY) if copied else _OFFERS:
         offered = None
         try:
             offered = offer(a)

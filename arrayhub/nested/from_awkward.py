@@ -136,18 +136,14 @@ def _option(layout: Any, copy: bool | None) -> Any:
     index = layout.index.data
     if type(layout.content).__name__ == "EmptyArray":
         return _nulls(layout, copy)
-    if len(index) and _is_consecutive(index):
+    spans_all = len(index) > 0 and index[0] >= 0 and int(index[-1]) - int(index[0]) == len(index) - 1
+    if spans_all and (index[1:] > index[:-1]).all():
         return part(_walk(layout.content, copy), int(index[0]), int(index[-1]) + 1)
     forbidden(copy, "asnested", "an awkward index requires a copy of the elements in the order of the index")
     valid = index >= 0
     content = layout.content if len(layout.content) else _filler(layout.content)
     filled = sys.modules["awkward"].contents.IndexedArray(type(layout.index)(np.where(valid, index, 0)), content)
     return _with_bits(_walk(filled.project(), None), len(layout), None if valid.all() else bitmap_of(valid))
-
-
-def _is_consecutive(index: Any) -> bool:
-    """Return whether a nonempty index consists of consecutive numbers from 0 or more."""
-    return bool(index[0] >= 0 and int(index[-1]) - int(index[0]) == len(index) - 1 and (index[1:] > index[:-1]).all())
 
 
 def _filler(content: Any) -> Any:

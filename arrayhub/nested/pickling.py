@@ -35,11 +35,8 @@ def _compact(node: Any) -> Any:
 def _compact_views(node: NestedArray) -> NestedArray:
     """Return a copy of string views whose buffers contain only the referenced part. Immutable views stay immutable."""
     views = as_views(with_offsets(node))
-    return map_arrays(views, _as_immutable) if node.access == "immutable" else views
-
-
-def _as_immutable(array: USMArray) -> USMArray:
-    return asarray(as_numpy(array).tobytes()).reshape(array.shape)
+    is_fixed = node.access == "immutable"
+    return map_arrays(views, lambda x: asarray(as_numpy(x).tobytes()).reshape(x.shape)) if is_fixed else views
 
 
 def _state(kind: str, length: int, **facts: Any) -> dict[str, Any]:

@@ -56,36 +56,19 @@ def test_imports_and_exports_take_the_same_keywords(function):
 
 FRAME = pandas.DataFrame({"a": [1, 2], "b": [0.5, 1.5], "c": [True, False]})
 DTYPES = {  # spellings of float32
-    "string": "float32",
-    "short": "f4",
-    "numpy": np.float32,
-    "dtype": np.dtype("f4"),
-    "torch": torch.float32,
-    "jax": jax.numpy.float32,
-    "polars": polars.Float32,
-    "pyarrow": pyarrow.float32(),
-    "pandas": pandas.Float32Dtype(),
-    "numba": numba.float32,
-    "array_api_strict": strict.float32,
-}
+    "string": "float32", "short": "f4", "numpy": np.float32, "dtype": np.dtype("f4"), "torch": torch.float32,
+    "jax": jax.numpy.float32, "polars": polars.Float32, "pyarrow": pyarrow.float32(), "pandas": pandas.Float32Dtype(),
+    "numba": numba.float32, "array_api_strict": strict.float32,
+}  # fmt: skip
 SOURCES = {
-    "ndarray": np.arange(6.0).reshape(2, 3),
-    "reversed ndarray": np.arange(6.0)[::-1],
-    "big-endian ndarray": np.arange(3, dtype=">i4"),
-    "object ndarray": np.array([[1, 2.5], [True, 4]], object),
-    "tensor": torch.arange(3),
-    "jax": jax.numpy.arange(3),
-    "Series": pandas.Series([1, 2]),
-    "frame of several types": FRAME,
-    "polars frame": polars.DataFrame({"a": [1, 2], "b": [0.5, 1.5]}),
-    "Table": pyarrow.table({"a": [1, 2], "b": [0.5, 1.5]}),
-    "chunks": pyarrow.chunked_array([[1, 2], [3]]),
-    "booleans of Arrow": pyarrow.array([True, False]),
-    "list": [[1, 2], [3, 4]],
-    "number": 7,
-    "range": range(3),
+    "ndarray": np.arange(6.0).reshape(2, 3), "reversed ndarray": np.arange(6.0)[::-1],
+    "big-endian ndarray": np.arange(3, dtype=">i4"), "object ndarray": np.array([[1, 2.5], [True, 4]], object),
+    "tensor": torch.arange(3), "jax": jax.numpy.arange(3), "Series": pandas.Series([1, 2]),
+    "frame of several types": FRAME, "polars frame": polars.DataFrame({"a": [1, 2], "b": [0.5, 1.5]}),
+    "Table": pyarrow.table({"a": [1, 2], "b": [0.5, 1.5]}), "chunks": pyarrow.chunked_array([[1, 2], [3]]),
+    "booleans of Arrow": pyarrow.array([True, False]), "list": [[1, 2], [3, 4]], "number": 7, "range": range(3),
     "read-only": np.broadcast_to(np.float64(3), (2, 2)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("copy", [False, None, True])
@@ -345,17 +328,11 @@ def mapped(data):
 
 
 UNTYPED = {
-    "bytes": bytes,
-    "bytearray": bytearray,
-    "memoryview": memoryview,
+    "bytes": bytes, "bytearray": bytearray, "memoryview": memoryview,
     "memoryview of chars": lambda data: memoryview(data).cast("c"),
-    "chars of ctypes": lambda data: (ctypes.c_char * len(data))(*data),
-    "mmap": mapped,
-    "shared memory": shared,
-    "BytesIO": io.BytesIO,
-    "PickleBuffer": pickle.PickleBuffer,
-    "pyarrow.Buffer": pyarrow.py_buffer,
-}
+    "chars of ctypes": lambda data: (ctypes.c_char * len(data))(*data), "mmap": mapped, "shared memory": shared,
+    "BytesIO": io.BytesIO, "PickleBuffer": pickle.PickleBuffer, "pyarrow.Buffer": pyarrow.py_buffer,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("source", UNTYPED)
@@ -375,13 +352,10 @@ def test_bytes_with_a_wider_dtype_raise_and_name_view(function, source):
 
 
 OBJECTS = {
-    "one dimension": np.array([1, 2.5], object),
-    "two dimensions": np.array([[1, 2.5, True], [3, 4.5, False]], object),
-    "three dimensions": np.ones((2, 2, 2)).astype(object),
-    "no dimension": np.array(3, object),
-    "integers": np.array([1, 2], object),
-    "complex": np.array([1j, 2], object),
-}
+    "one dimension": np.array([1, 2.5], object), "two dimensions": np.array([[1, 2.5, True], [3, 4.5, False]], object),
+    "three dimensions": np.ones((2, 2, 2)).astype(object), "no dimension": np.array(3, object),
+    "integers": np.array([1, 2], object), "complex": np.array([1j, 2], object),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("library", ["arrayhub", *DENSE])
@@ -406,14 +380,12 @@ def test_object_arrays_of_lists_behave_as_lists():
 
 
 LISTS = {
-    "pyarrow": lambda rows: pyarrow.array(rows),
-    "chunks": lambda rows: pyarrow.chunked_array([rows]),
-    "polars": lambda rows: polars.Series(rows),
-    "awkward": lambda rows: awkward.Array(rows),
+    "pyarrow": lambda rows: pyarrow.array(rows), "chunks": lambda rows: pyarrow.chunked_array([rows]),
+    "polars": lambda rows: polars.Series(rows), "awkward": lambda rows: awkward.Array(rows),
     "NestedArray": lambda rows: ah.asnested(rows),
     "Series": lambda rows: pandas.Series(rows, dtype=pandas.ArrowDtype(pyarrow.list_(pyarrow.int64()))),
     "list views": lambda rows: pyarrow.array(rows, pyarrow.list_view(pyarrow.int64())),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("keywords", [{"copy": None}, {"copy": True}, {"dtype": "f8"}, {"missing": 0}], ids=str)
@@ -601,13 +573,9 @@ def test_python_integers_out_of_the_range_of_dtype_raise(function):
 
 
 BUILT = {
-    "numbers": [1.5, 2.0],
-    "booleans": [True, False],
-    "number": 1.5,
-    "boolean": True,
-    "other byte order": [np.array([1.0, 2.0], ">f4")],
-    "days": [np.datetime64("2020-01-01")],
-}
+    "numbers": [1.5, 2.0], "booleans": [True, False], "number": 1.5, "boolean": True,
+    "other byte order": [np.array([1.0, 2.0], ">f4")], "days": [np.datetime64("2020-01-01")],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BUILT)
