@@ -4,6 +4,7 @@
 The included file, dispatch, selects the importer or protocol for an object.
 """
 
+from importlib import import_module
 from time import perf_counter
 
 from cpython.list cimport PyList_GET_SIZE
@@ -775,15 +776,14 @@ def narrow_for_jax(Descriptor array not None, subject, /):
 
 cdef object copy_own(object obj, Library to):
     """Copy an array by its own library, so that gradients and subclasses are kept."""
-    if to is _CUPY:
-        from arrayhub.libraries.cupy import copy_array
-
-        return copy_array(obj)
-    if to is _JAX:
-        from arrayhub.libraries.jax import copy_array
-
-        return copy_array(obj)
-    return obj.clone() if to is _TORCH else obj.copy()
+    if to is _CUPY or to is _JAX:
+        return import_module(f"arrayhub.libraries.{to.name}").copy_array(obj)
+    if to is not _TORCH:
+        return obj.copy()
+    try:
+        return obj.clone()
+    except NotImplementedError:      # of torch 2.13 for integers of less than 8 bits, one of which fills a byte
+        return obj.view(sys.modules["torch"].uint8).clone().view(obj.dtype)
 
 
 cdef object give_view_or_copy(object imported, object obj, Library to, bint allow_readonly):

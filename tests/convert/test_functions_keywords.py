@@ -307,6 +307,8 @@ def test_a_copy_of_a_tensor_stays_in_the_graph():
     t = torch.ones(2, requires_grad=True)
     ah.as_torch(t, copy=True).sum().backward()
     assert t.grad.tolist() == [1, 1]
+    t = torch.tensor([1, 2], dtype=torch.uint8).view(torch.int4)  # torch does not clone integers of less than 8 bits
+    assert ah.as_torch(t, copy=True).view(torch.uint8).tolist() == [1, 2]
 
 
 # -------------------------------------------------------------------------------------------------- bytes and objects
