@@ -733,7 +733,7 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly):
     if not isinstance(imported, Descriptor):
         return give(imported, to, copy, allow_readonly)
     cdef Descriptor a = <Descriptor> imported
-    if is_narrowed(obj, to):
+    if to is _JAX and has_values(obj):
         a = narrow_for_jax(a, to.call)
         copied = copy is not None      # jax shares aligned memory only
     if copy is None:
@@ -801,13 +801,13 @@ cdef object give_view_or_copy(object imported, object obj, Library to, bint allo
 
 
 cdef bint is_built(object obj, Library to) except -1:
-    """Return whether `obj` is a list or number, which is built on the device of a library without host arrays."""
-    return not to.reads_host and is_value(obj)
+    """Return whether `obj` has Python numbers, which are built on the device of a library without host arrays."""
+    return not to.reads_host and has_values(obj)
 
 
-cdef inline bint is_narrowed(object obj, Library to) except -1:
-    """Return whether `obj` is a list or number, or an array of Python numbers, whose elements jax would narrow."""
-    return to is _JAX and (is_value(obj) or objects_of(obj) is not None)
+cdef bint has_values(object obj) except -1:
+    """Return whether `obj` is a list or number, or an array of Python numbers."""
+    return is_value(obj) or objects_of(obj) is not None
 
 
 cdef bint stays(object array, Library to) except -1:
@@ -936,7 +936,7 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
         copy = check_copy(copy, to.call)
     if dtype is None and device is None and missing is None:
         return give(obj, to, copy, allow_readonly)
-    cdef bint narrow = dtype is None and is_narrowed(obj, to), is_fresh
+    cdef bint narrow = dtype is None and to is _JAX and has_values(obj), is_fresh
     mask = None
     if missing is not None:
         hooks.nested.check_replacement(missing, dtype)

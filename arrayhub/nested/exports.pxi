@@ -10,7 +10,7 @@ from arrayhub.libraries.numpy cimport is_value
 
 from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import Refusal
-from arrayhub.convert.functions import call_traced
+from arrayhub.convert.functions import call_traced, objects_of
 from arrayhub.convert.names import sparse_library
 
 
@@ -71,9 +71,9 @@ cpdef object import_any(obj, copy):
 
 
 cpdef object import_dense(obj, copy):
-    """Import a numeric array of a library of dense arrays. Return None for other objects."""
+    """Import a numeric array of a library of dense arrays. Return None for other objects, and for Python objects."""
     cdef Descriptor a
-    if not is_dense(obj):
+    if not is_dense(obj) or objects_of(obj) is not None:
         return None
     try:
         a = import_allowed(obj, False if copy is VIEW else copy, "asarray")

@@ -524,11 +524,11 @@ def _column(column: Any, value: Any, dtype: Any) -> NestedArray:
 
 
 def _is_scalar(obj: Any) -> bool:
-    """Return whether an object is a number or a 0-d array. Arrays of NumPy must contain numbers or times."""
+    """Return whether an object is a number or a 0-d array. Arrays of NumPy must contain numbers, times or objects."""
     if issubclass(type(obj), (bool, int, float, complex)):
         return True
     if not hasattr(type(obj), "ndim") or obj.ndim != 0:
         return False
     if not issubclass(type(obj), (np.ndarray, np.generic, USMArray)):
         return True
-    return casting.rank(obj.dtype) is not None or obj.dtype.kind in "mM"
+    return casting.rank(obj.dtype) is not None or obj.dtype.kind in "mMO"

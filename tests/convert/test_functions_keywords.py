@@ -203,7 +203,8 @@ def test_lists_are_built_on_the_device_whatever_copy_says(keywords):
     dpnp = pytest.importorskip("dpnp")
     on_device(np.ones(1))
     for make in (ah.as_dpnp, lambda x, **keywords: ah.convert(x, "dpnp", **keywords)):
-        assert dpnp.asnumpy(make([1.5, 2.5], **keywords)).tolist() == [1.5, 2.5]
+        for values in ([1.5, 2.5], np.array([1.5, 2.5], object))[: 1 + bool(keywords)]:
+            assert dpnp.asnumpy(make(values, **keywords)).tolist() == [1.5, 2.5]
 
 
 # ------------------------------------------------------------------------------------------------------------ missing
@@ -364,7 +365,7 @@ OBJECTS = {
 @pytest.mark.parametrize("case", OBJECTS)
 def test_object_arrays_of_numbers_behave_as_lists(case, library):
     x = OBJECTS[case]
-    for keywords in (dict(copy=None), dict(copy=True), dict(dtype="c8")):
+    for keywords in (dict(copy=None), dict(copy=True), dict(dtype="c8"), dict(missing=0)):
         keywords = dict(dtype="c8", **keywords) if library == "jax" and "dtype" not in keywords else keywords
         made = ah.asarray(export(x, library, **keywords))
         expected = np.array(x.tolist(), keywords.get("dtype"))
@@ -377,6 +378,9 @@ def test_object_arrays_of_lists_behave_as_lists():
     rows = np.empty(2, object)
     rows[:] = [[1, 2], [3, 4]]
     assert ah.as_torch(rows, copy=True).shape == (2, 2)
+    for library in NESTED:
+        expected = ah.asnested(export(rows.tolist(), library)).type
+        assert {ah.asnested(export(rows, library, copy=copy)).type for copy in (False, None, True)} == {expected}
     rows[:] = [[1, 2], [3]]
     assert ah.as_torch(rows, copy=True).is_nested
 
