@@ -940,8 +940,8 @@ cdef object give_changed(object obj, Library to, object copy, object dtype, obje
     mask = None
     if missing is not None:
         hooks.nested.check_replacement(missing, dtype)
-    if missing is not None and not is_complete(obj, missing):
-        obj, mask = hooks.nested.resolve_missing(obj, missing, as_dtype(dtype), to is _TORCH)
+        if not is_complete(obj, missing):
+            obj, mask = hooks.nested.resolve_missing(obj, missing, as_dtype(dtype), to is _TORCH)
         is_fresh = isinstance(obj, Descriptor) and (<Descriptor> obj).flags_ & COPIED      # such as the values of a list
         if copy is False and (mask is None or dtype is not None or is_fresh):
             copy = None

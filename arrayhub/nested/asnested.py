@@ -10,6 +10,7 @@ import numpy as np
 
 from arrayhub._core.copying import VIEW, Copy, check_copy, forbidden, view_or_copy
 from arrayhub._core.descriptor import is_host_readable
+from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import (
     PASSES_ON,
     Refusal,
@@ -47,7 +48,7 @@ from arrayhub.nested.array import (
     NestedArray,
     column_name,
     from_arrow,
-    import_dense,
+    import_any,
     make,
     nested_of,
     one_chunk,
@@ -129,10 +130,10 @@ def import_nested(
     """Implement `asnested`. The call of a refusal is that of the importer, and may not work."""
     if missing is not None:
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub", dtype)
-    copy = check_copy(copy, "asnested")
-    dense = None if copy else import_dense(obj, copy)
-    x = nested_of(import_node(obj, copy) if dense is None else dense)
-    return x if dtype is None and device is None else change_imported(x, obj, dtype, device)
+    changes = dtype is not None or device is not None
+    copy = None if changes and copy is False else check_copy(copy, "asnested")
+    x = nested_of(import_any(obj, copy))
+    return change_imported(x, obj, dtype, device) if changes else x
 
 
 def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> NestedArray:
@@ -143,6 +144,9 @@ def change_imported(x: NestedArray, obj: Any, dtype: Any, device: Any) -> Nested
         columns = zip(x.children, obj.values(), strict=True)
         fields = [unwrap_flat(change_imported(nested_of(field), column, dtype, device)) for field, column in columns]
         return make("record", len(x), names=x.field_names, parts=tuple(fields))
+    own = obj.dtype if dtype is not None and issubclass(type(obj), np.ndarray) else None
+    if own is not None and (own.kind in "SU" or (own.names is not None and own == requested_dtype(dtype))):
+        x, dtype = import_nested(import_unadvised(obj, dtype=dtype)), None  # NumPy casts text
     return change(x, dtype, device, issubclass(type(obj), VALUES))
 
 

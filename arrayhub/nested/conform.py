@@ -43,7 +43,7 @@ def _cast(node: Any, dtype: np.dtype[Any], built: bool = False) -> Any:
     Raise TypeError if the elements are not numbers or times.
     """
     if not isinstance(node, NestedArray):
-        if casting.rank(node.dtype) is None and node.dtype.kind not in "mM":
+        if dtype.names is not None or (casting.rank(node.dtype) is None and node.dtype.kind not in "mM"):
             raise _cast_error(node.dtype, dtype)
         if satisfies(node.dtype, dtype):
             return node
@@ -58,7 +58,8 @@ def _cast(node: Any, dtype: np.dtype[Any], built: bool = False) -> Any:
         raise _cast_error(element_type(node), dtype)
     if node.extension is not None and not kind.chunks and node.extension[0] != "arrow.fixed_shape_tensor":
         raise _cast_error(node.extension, dtype)
-    if kind.numbers and node.content.dtype.kind == "f" and is_host_readable(node.content) and node.null_count:
+    casts = kind.numbers and node.content.dtype.kind == "f" and not satisfies(node.content.dtype, dtype)
+    if casts and is_host_readable(node.content) and node.null_count:
         node = rebuild(node, partial(clear_missing, valid=valid_mask(node)))
     old = child_nodes(node)
     skipped = index_columns(node) if kind.fields else []

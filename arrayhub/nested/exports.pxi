@@ -26,17 +26,17 @@ def export(str name not None, library not None, emit not None, obj, copy, dtype,
     cdef object source = obj, given = copy
     cdef bint is_changed = dtype is not None or device is not None
     cdef bint dense = is_dense(obj)
-    cdef bint is_own = missing is None and not dense and any([isinstance(obj, getattr(library, cls)) for cls in own])
     if copy is not False and copy is not None:
         copy = check_copy(copy, f"as_{name}")
-    if is_own and not copy and not is_changed:
-        return obj
     if copy is False and not dense and is_value(obj):  # values are built whatever `copy` says
         copy = None
     try:
         if missing is not None:
             obj, copy = hooks.nested.replace_missing(obj, missing, copy, name, dtype)
-        array = import_any(obj, copy)
+        is_own = not dense and obj is source and any([isinstance(obj, getattr(library, cls)) for cls in own])
+        if is_own and not copy and not is_changed:
+            return obj
+        array = import_any(obj, None if is_changed and copy is False else copy)
         if is_changed:
             nested = nested_of(array)
             changed = hooks.nested.change_imported(nested, obj, dtype, device)

@@ -250,7 +250,8 @@ def test_lazy_bits_of_torch_are_resolved_by_copies(library, copy):
             call(tensor, copy=False)
     if library not in calls:
         dtype = "complex64" if library == "jax" else "complex128"
-        assert ah.as_numpy(export(t, library, dtype=dtype)).tolist() == [1 - 2j, 3 + 1j]
+        for request in ({"dtype": dtype}, {"device": "cpu"}, {"missing": 0}):
+            assert ah.as_numpy(export(t, library, **request)).tolist() == [1 - 2j, 3 + 1j], request
 
 
 @pytest.mark.parametrize("copy", [False, None, True])
