@@ -447,7 +447,7 @@ cdef class NestedArray(Tree):
         Returns
         -------
         USMArray or NestedArray
-            A USMArray if the result is dense. If elements were missing, the result is in host memory and has one chunk.
+            A USMArray if its type is dense. If elements were missing, the result is in host memory and has one chunk.
 
         Raises
         ------

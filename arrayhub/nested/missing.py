@@ -170,7 +170,8 @@ def fill_null(x: NestedArray, value: Any) -> Any:
     """Replace missing elements. See `NestedArray.fill_null`."""
     if value is None:
         raise TypeRefusal("fill_null", "the value None stands for missing elements", "a number, a string or a time")
-    return _dense_or_node(_fill_chunks(x, value))
+    filled = _fill_chunks(x, value)
+    return filled if has_variable_length(nested_of(filled).chunks[0]) else _dense_or_node(filled)
 
 
 def _fill_chunks(x: NestedArray, value: Any) -> Any:

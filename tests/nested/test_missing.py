@@ -116,6 +116,9 @@ def test_complete_and_unchanged_values_are_shared():
     assert ah.asnested(numbers).fill_null(0).ptr == numbers.buffers()[1].address
     lists = pa.array([[1, 2], None, [3]])  # the missing row becomes a row without elements
     assert ah.asnested(lists).fill_null([]).content.ptr == lists.values.buffers()[1].address
+    assert isinstance(ah.asnested(lists[:2]).fill_null([3, 4]), ah.NestedArray)  # the type decides, and not the lengths
+    chunks = pa.chunked_array([[1, 2], [3]])
+    assert ah.as_arrow(chunks, missing=0) is chunks
     x = np.array(1.5)
     assert np.shares_memory(x, ah.as_numpy(x, missing=0, copy=False))
 
