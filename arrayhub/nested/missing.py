@@ -10,12 +10,13 @@ from arrayhub._core.copying import Copy
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import RangeRefusal, TypeRefusal, ValueRefusal, relabel, show
 from arrayhub._core.tree import kind_of
-from arrayhub.adapters.arrow import may_be_nat
+from arrayhub.adapters.arrow import may_be_nat, unread
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray, import_unadvised, refuse_bytes
 from arrayhub.convert.labels import label_kind
+from arrayhub.convert.target import array_of, is_dense
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.nested.array import (
     NestedArray,
@@ -175,19 +176,12 @@ def fill_null(x: NestedArray, value: Any) -> Any:
 
 
 def _fill_chunks(x: NestedArray, value: Any) -> Any:
-    """Return an array with missing elements replaced by `value`, or `x` itself if it is one chunk and nothing changes.
-
-    Chunks of numbers are always concatenated, so that the result can be dense. Other chunks are concatenated only if an
-    element is missing.
-    """
+    """Return an array of one chunk with missing elements replaced by `value`, or `x` itself if nothing changes."""
     _check_value(x, value, "x")
-    kind, missing = kind_of(x.chunks[0]), has_missing(x)
-    if not (missing or value is NAN or kind_of(x).chunks):
+    missing = has_missing(x)
+    if not (missing or value is NAN):
         return x
-    if missing or kind.numbers or kind.packed:
-        x = single_chunk(x, True, "missing")
-    if kind_of(x).chunks:
-        return x
+    x = single_chunk(x, True, "missing")
     return _fill_node(x.to_host() if missing else x, value, "x")
 
 
@@ -259,7 +253,7 @@ def _fill_numbers(node: NestedArray, value: Any, name: str) -> Any:
     if value is NAN:
         node = nested_of(_with_nan(node, mask, name))
     content = node.content
-    if mask.any():
+    if mask.any() and not (value is NAN and np.isnan(as_numpy(content)[mask]).all()):
         content = content.copy()
         numbers = as_numpy(content)
         np.putmask(numbers, mask, convert_number(value, node, name))  # faster than numbers[mask] = number
@@ -390,9 +384,12 @@ def resolve_missing(obj: Any, missing: Any, dtype: Any = None, keeps_lists: bool
     refuse_storage(obj, column)
     keeps_lists = keeps_lists and not issubclass(type(obj), VALUES) and has_variable_length(column.chunks[0])
     column = single_chunk(column, True, "missing", obj)
-    if kind_of(column).fields:
+    is_view = dtype is None and is_dense(obj) and not isinstance(obj, np.ma.MaskedArray) and array_of(obj) is not None
+    if kind_of(column).fields and (not is_view or _is(missing, "mask", "nan") or has_missing(column)):
         return _matrix_and_mask(columns_of(column), len(column), missing, dtype)
     values, mask = _fill_or_mask(column, missing, dtype)
+    if is_view and values is column:
+        return obj, None
     arrays = [values if keeps_lists else _dense_or_node(values)] if mask is None else [values, mask]
     if not is_on_host(column):
         arrays = [array.to_device(column.device) if is_on_host(array) else array for array in arrays]
@@ -417,9 +414,10 @@ def _import_column(obj: Any, dtype: Any) -> NestedArray:
 def _with_mask(obj: Any) -> Any:
     """Return a masked array for an array of xarray or pandas with NaN, which ``isnull`` of the library calls missing.
 
-    Return other objects unchanged, such as floats of pandas, whose NaN pyarrow calls missing, and memory of a device.
+    Return one for booleans of pandas, too, which pyarrow would encode. Return other objects unchanged, such as floats
+    of pandas, whose NaN pyarrow calls missing, and memory of a device.
     """
-    characters = {"coords": "efdgFDG", "dims": "efdgFDG", "series": "gFDG", "index": "gFDG"}
+    characters = {"coords": "efdgFDG", "dims": "efdgFDG", "series": "?gFDG", "index": "?gFDG"}
     accepted = characters.get(str(label_kind(type(obj))), "")
     if not accepted or getattr(obj.dtype, "char", " ") not in accepted:
         return obj
@@ -428,7 +426,7 @@ def _with_mask(obj: Any) -> Any:
     except (BufferError, TypeError):
         return obj
     is_missing = np.isnan(values)
-    return np.ma.MaskedArray(values, is_missing) if is_missing.any() else obj
+    return np.ma.MaskedArray(values, is_missing) if is_missing.any() or values.dtype == bool else obj
 
 
 def _fill_or_mask(column: NestedArray, missing: Any, dtype: Any, subject: str = "") -> tuple[Any, Any]:
@@ -467,7 +465,7 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any
     check_replacement(missing, dtype)
     if library == "xarray" and _is(missing, "mask"):
         raise ValueRefusal("missing", "'mask' creates two arrays, and xarray has one", "'nan' or a value")
-    if library != "xarray" and (_is(missing, "mask") or _is(missing, "nan")):
+    if library != "xarray" and _is(missing, "mask", "nan"):
         raise ValueRefusal(
             "missing",
             f"{show(missing)} is for libraries of dense arrays, and {library} represents missing values itself",
@@ -475,8 +473,11 @@ def replace_missing(obj: Any, missing: Any, copy: Copy, library: str, dtype: Any
         )
     if library == "xarray" and _is_scalar(obj):
         return resolve_missing(obj, missing, dtype)[0], copy
-    filled, _ = _fill_or_mask(_import_column(_with_mask(obj), dtype), missing, dtype)
-    return unwrap_flat(nested_of(filled)), None if copy is False and is_on_host(filled) else copy
+    column = _import_column(_with_mask(obj), dtype)
+    filled, _ = _fill_or_mask(column, missing, dtype)
+    copy = None if copy is False and is_on_host(filled) else copy
+    is_built = issubclass(type(obj), (*VALUES, np.ma.MaskedArray)) or unread(obj) is not None
+    return obj if filled is column and dtype is None and not is_built else unwrap_flat(nested_of(filled)), copy
 
 
 def check_labels(missing: Any, labels: list[Any]) -> None:
@@ -503,8 +504,8 @@ def _matrix_and_mask(columns: list[tuple[Any, Any]], length: int, missing: Any, 
     return matrix(values, length, "missing", dtype), mask
 
 
-def _is(missing: Any, word: str) -> bool:
-    return isinstance(missing, str) and missing == word
+def _is(missing: Any, *words: str) -> bool:
+    return isinstance(missing, str) and missing in words
 
 
 def _column(column: Any, value: Any, dtype: Any) -> NestedArray:

@@ -238,7 +238,7 @@ def test_masks_do_not_depend_on_the_address_of_the_values(values):
 
 
 @pytest.mark.parametrize("copy", [None, True])
-@pytest.mark.parametrize("library", ["arrayhub", "numpy", "jax", "numba", "from_dlpack", "via"])
+@pytest.mark.parametrize("library", ["arrayhub", "numpy", "jax", "numba", "awkward", "from_dlpack", "via"])
 def test_lazy_bits_of_torch_are_resolved_by_copies(library, copy):
     calls = {"from_dlpack": ah.from_dlpack, "via": lambda t, **named: ah.asarray(t, via="dlpack", **named)}
     call = calls.get(library, lambda t, **named: export(t, library, **named))
@@ -599,9 +599,22 @@ def test_requests_that_change_nothing_return_the_object(library):
     if library == "xarray":
         pytest.importorskip("xarray")
     own = ah.convert(np.array([1.5, 2.0], "f4"), library, copy=None)
-    for request in ({"dtype": "float32"}, {"device": "cpu"}, {"dtype": "float32", "device": "cpu"}):
+    requests = [{"dtype": "float32"}, {"device": "cpu"}, {"dtype": "float32", "device": "cpu"}]
+    for request in [*requests, {"missing": 0}] if library not in ("pandas", "xarray") else requests:
         for copy in (False, None):
             assert ah.convert(own, library, copy=copy, **request) is own, request
+
+
+def test_requests_that_change_nothing_share_the_memory():
+    text, records = np.array(["a", "bc"]), np.array([(1, 2.5)], "i4,f8")
+    for x, missing in ((text, "x"), (text.astype("S"), b"x"), (records, 0)):
+        assert ah.as_numpy(x, missing=missing) is x and ah.asarray(x, missing=missing).ptr == x.ctypes.data
+        assert ah.asnested(x, dtype=x.dtype).to_list() == ah.asnested(x).to_list()
+    assert ah.as_arrow(np.array(["1", "2"]), dtype="i4").to_pylist() == [1, 2]
+    booleans, floats = pandas.Series([True, False]), pandas.Series([1.5, None])
+    assert ah.asarray(booleans, missing=False).ptr == booleans.to_numpy().ctypes.data
+    assert ah.asarray(floats, missing="nan").ptr == floats.to_numpy().ctypes.data
+    assert ah.as_arrow(floats, dtype="f8").buffers()[1].address == floats.to_numpy().ctypes.data
 
 
 @pytest.mark.parametrize("function", ["asarray", "as_numpy", "as_torch", *TO_COLUMNS])

@@ -95,7 +95,7 @@ def as_pandas(
         return _copy(pandas, column) if check_copy(copy, "as_pandas") else column
     if missing is not None and isinstance(obj, pandas.DataFrame):
         return _convert_columns(obj, missing, copy=copy, dtype=dtype, device=device)
-    made = export("pandas", pandas, _to_pandas, obj, copy, dtype, device, missing)
+    made = export("pandas", pandas, _to_pandas, obj, copy, dtype, device, missing, ("Series",))
     if missing is not None and isinstance(obj, pandas.Series):
         made.index = obj.index
     if name is not None and isinstance(made, pandas.Series):
