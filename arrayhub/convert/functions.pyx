@@ -776,14 +776,14 @@ def narrow_for_jax(Descriptor array not None, subject, /):
 
 cdef object copy_own(object obj, Library to):
     """Copy an array by its own library, so that gradients and subclasses are kept."""
-    if to is _CUPY or to is _JAX:
-        return import_module(f"arrayhub.libraries.{to.name}").copy_array(obj)
     if to is not _TORCH:
-        return obj.copy()
+        has_own = to is _CUPY or to is _JAX
+        return import_module(f"arrayhub.libraries.{to.name}").copy_array(obj) if has_own else obj.copy()
     try:
         return obj.clone()
     except NotImplementedError:      # of torch 2.13 for integers of less than 8 bits, one of which fills a byte
-        return obj.view(sys.modules["torch"].uint8).clone().view(obj.dtype)
+        pass
+    return obj.view(sys.modules["torch"].uint8).clone().view(obj.dtype)
 
 
 cdef object give_view_or_copy(object imported, object obj, Library to, bint allow_readonly):
