@@ -48,7 +48,7 @@ from arrayhub.nested.array import (
     NestedArray,
     column_name,
     from_arrow,
-    import_any,
+    import_dense,
     make,
     nested_of,
     one_chunk,
@@ -132,7 +132,8 @@ def import_nested(
         obj, copy = hooks.nested.replace_missing(obj, missing, copy, "arrayhub", dtype)
     changes = dtype is not None or device is not None
     copy = None if changes and copy is False else check_copy(copy, "asnested")
-    x = nested_of(import_any(obj, copy))
+    dense = None if copy else import_dense(obj, copy)
+    x = nested_of(import_node(obj, copy) if dense is None else dense)
     return change_imported(x, obj, dtype, device) if changes else x
 
 

@@ -181,8 +181,7 @@ def _fill_chunks(x: NestedArray, value: Any) -> Any:
     missing = has_missing(x)
     if not (missing or value is NAN):
         return x
-    x = single_chunk(x, True, "missing")
-    return _fill_node(x.to_host() if missing else x, value, "x")
+    return _fill_node(single_chunk(x.to_host() if missing else x, True, "missing"), value, "x")
 
 
 def _check_value(node: Any, value: Any, name: str) -> None:
