@@ -142,8 +142,9 @@ cdef class Adapter:
 
     cdef bint helps_copy(self, error, obj, Target target) except -1:
         """Return whether an error is only due to ``copy=False``."""
-        is_due = self.copy is False and isinstance(error, BufferError) and not isinstance(error, PlaceError)
-        return is_due and converts(target, obj, self.missing, target.device is not None)
+        if self.copy is not False or not isinstance(error, BufferError) or isinstance(error, PlaceError):
+            return False
+        return hooks.advice.advise(obj, target.library).verdict != "cannot"
 
 
 @cython.freelist(8)
