@@ -102,6 +102,10 @@ def _make_dtype(spec: Any, of: Type) -> np.dtype[Any]:
     return dtype
 
 
+def _part_dtype(part: Type) -> np.dtype[Any]:
+    return _make_dtype((part.dtype, part.shape), part) if part.shape else part.dtype
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Dimension(Type):
     """``3 * T``, ``strided * T`` or ``var * T``."""
@@ -132,7 +136,8 @@ class Record(Type):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return _make_dtype([(name, field.dtype, field.shape) for name, field in self.fields], self)
+        formats = [_part_dtype(field) for _, field in self.fields]  # a list of pairs would rename an empty name
+        return _make_dtype({"names": [name for name, _ in self.fields], "formats": formats}, self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -174,12 +179,9 @@ class Element(Type):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        typenum = TYPENUMS.get(self)
-        if typenum is not None:
-            number: np.dtype[Any] = numpy_dtype(typenum)
-            return number
         make = _DTYPES.get(self.name)
-        return _make_dtype(None if make is None else make(*self.arguments), self)
+        spec = numpy_dtype(TYPENUMS[self]) if self in TYPENUMS else None if make is None else make(*self.arguments)
+        return _make_dtype(spec, self)
 
 
 # Arguments of ``numpy.dtype`` for element types other than numbers. None if the arguments do not have a NumPy dtype.
@@ -191,7 +193,7 @@ _DTYPES: dict[str, Callable[..., Any]] = {
     "timedelta64": lambda unit="generic": f"m8[{unit}]",
     "byteswap": lambda inner: inner.dtype.newbyteorder("S"),
     "unaligned": lambda inner: inner.dtype,
-    "extension": lambda name, inner: inner.dtype,
+    "extension": lambda name, inner: _part_dtype(inner),
 }
 
 _PLAIN_ZONE = re.compile(r"[\w+\-/:]+", re.ASCII)
@@ -307,10 +309,7 @@ def _type_of_dtype(dtype: np.dtype[Any], level: int = 0) -> Type:
         fields: Any = dtype.fields
         return Record(tuple((name, _type_of_dtype(fields[name][0], level + 1)) for name in dtype.names))
     of_kind = _OF_KIND.get(dtype.kind) if dtype.num < FIRST_USER_TYPENUM else None  # ml_dtypes' types have kind V
-    if of_kind is not None:
-        element = of_kind(dtype)
-    else:
-        element = _BY_TYPENUM.get(dtype.num) or (_NUMBERS | _COMPLEX)[dtype.type.__name__]
+    element = of_kind(dtype) if of_kind else _BY_TYPENUM.get(dtype.num) or (_NUMBERS | _COMPLEX)[dtype.type.__name__]
     return element if dtype.isnative else Element("byteswap", (element,))
 
 
