@@ -16,7 +16,7 @@ from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, Grant, dige
 from arrayhub.transport.pickles import in_place, state_in_place
 
 _VERSION = 1
-_ACCESS = ("immutable", "readonly", "readwrite")  # indexed by the number in a state
+_ACCESS = {0: "immutable", 1: "readonly", 2: "readwrite", 4: "immutable", 5: "readonly", 6: "readwrite"}  # in a state
 
 
 class Description(NamedTuple):
@@ -236,7 +236,7 @@ def _ipc_handle(description: object) -> IpcHandle:
         raise state_error("the IPC handle", description, "the state of a handle")
     check_version("the IPC handle", description[0], _VERSION)
     made = Description(*description)
-    if len(made.state) != 8 or made.state[5] not in (0, 1, 2):
+    if len(made.state) != 8 or made.state[5] not in [*_ACCESS]:
         raise state_error("the layout of the IPC handle", made.state, "the state of an array")
     return IpcHandle(made)
 
