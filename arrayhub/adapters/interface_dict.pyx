@@ -746,8 +746,8 @@ cdef object emit_error(Descriptor a, str attribute):
 cdef Descriptor parse_struct(object obj, object stream):
     """Import the memory that ``obj.__array_struct__`` describes. Return None if `obj` does not have the attribute.
 
-    Without HAS_DESCR, the struct contains neither the units of times nor the fields of records. Times and records without
-    HAS_DESCR, and types of ml_dtypes, are imported through ``__array_interface__`` if the producer has it.
+    Without HAS_DESCR, the struct contains neither the units of times nor the fields of records, and NumPy clears all flags
+    of a dtype with fields. Such arrays, and those of ml_dtypes, are imported by ``__array_interface__`` if possible.
 
     Raises
     ------
@@ -765,7 +765,7 @@ cdef Descriptor parse_struct(object obj, object stream):
     copy_struct(&copied, <ArrayStruct*> PyCapsule_GetPointer(<object> a.resource, NULL))
     cdef ArrayStruct* seen = &copied.fields
     descr = <object> seen.descr if seen.flags & STRUCT_HAS_DESCR and seen.descr != NULL else None
-    if seen.typekind in (c"V", c"M", c"m") and descr is None or own_dtype(obj) is not None:
+    if seen.flags == 0 or seen.typekind in (c"V", c"M", c"m") and descr is None or own_dtype(obj) is not None:
         by_dict = parse_array_interface(obj, stream)
         if by_dict is not None:
             return by_dict

@@ -160,7 +160,7 @@ def test_arrays_round_trip_through_the_struct_alone(dtype, layout):
         assert_same(np.asarray(part(u, "__array_struct__")), x)
 
 
-@pytest.mark.parametrize("dtype", TIMES + RECORDS[:2], ids=str)
+@pytest.mark.parametrize("dtype", [*TIMES, *RECORDS[:2], np.dtype(("i4", [("lo", "i2"), ("hi", "i2")]))], ids=str)
 def test_dict_is_used_if_numpys_struct_lacks_time_units_or_fields(dtype):
     x = sample(dtype)
     u = struct_in(Both(x))
