@@ -9,10 +9,11 @@ import inspect
 import sys
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
-from arrayhub._core.errors import InterfaceError, root_of, show
+from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
 from arrayhub.adapters.type_cache import forget_types
 from arrayhub.libraries import wrappers
 from arrayhub.libraries.known import LIBRARIES, TARGETS, Library
@@ -27,6 +28,7 @@ from arrayhub.libraries.wrappers import (
 )
 
 GROUP = "arrayhub.libraries"  # of entry points
+_EXPRESSION = "an expression such as 'x.compute()'"
 
 BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 
@@ -157,15 +159,12 @@ def _check_name(root: str, argument: str, name: Any) -> None:
     """Raise an error for a key that cannot be the name of a type of the library."""
     if not isinstance(name, str):
         instead = name.__qualname__ if isinstance(name, type) else "Array"
-        raise TypeError(
-            f"register_library: a key of {argument} is {show(name)}; accepted: the name of a type, such as {instead!r}"
-        )
+        fault = f"register_library: a key of {argument} is {show(name)}"
+        raise TypeError(f"{fault}; accepted: the name of a type, such as {instead!r}")
     module, _, last = name.rpartition(".")
     if module and (module == root or module.startswith(f"{root}.") or f"{root}.{module}" in sys.modules):
-        raise ValueError(
-            f"register_library: a key of {argument} is {name!r}; accepted: names of types without the module. Write"
-            f" {last!r}"
-        )
+        fault = f"register_library: a key of {argument} is {name!r}"
+        raise ValueError(f"{fault}; accepted: names of types without the module. Write {last!r}")
 
 
 def _advice(root: str, advice: Any) -> dict[str, Any]:
@@ -176,11 +175,24 @@ def _advice(root: str, advice: Any) -> dict[str, Any]:
     for name, call in advice.items():
         _check_name(root, "advice", name)
         if not (isinstance(call, str) or callable(call)):
-            raise TypeError(
-                f"register_library: advice[{show(name)}] is {show(call)}; accepted: an expression such as"
-                " 'x.compute()', or a function that returns one"
-            )
-    return dict(advice)
+            fault = f"register_library: advice[{show(name)}] is {show(call)}"
+            raise TypeError(f"{fault}; accepted: {_EXPRESSION}, or a function that returns one")
+    return {name: call if isinstance(call, str) else partial(_advise, root, call) for name, call in advice.items()}
+
+
+def _advise(root: str, function: Callable[[Any], Any], obj: Any) -> str:
+    """Return the call that a plug-in's function suggests for an object."""
+    error = call = None
+    try:
+        call = function(obj)
+    except PASSES_ON:
+        raise
+    except Exception as raised:
+        error = raised
+    if not isinstance(call, str):
+        did = f"{name_source(function, root)} {'raised' if error else f'returned {show(call)}'}"
+        raise_plugin_error(root, f"{name_of_type(type(obj))}: {did}", _EXPRESSION, error)
+    return call
 
 
 def _parsers(root: str, types: Any, parse: Any) -> dict[str | None, Any]:
@@ -195,18 +207,14 @@ def _parsers(root: str, types: Any, parse: Any) -> dict[str | None, Any]:
         parsers = dict(types)
     else:
         if parse is None:
-            raise TypeError(
-                "register_library: types contains only names; accepted: a dict of paths, or names and a function parse"
-            )
+            raise TypeError("register_library: types contains only names; accepted: a dict, or names and parse")
         parsers = dict.fromkeys(types, parse)
     for name, parser in parsers.items():
         _check_name(root, "types", name)
         path = isinstance(parser, str) and all(part.removesuffix("()").isidentifier() for part in parser.split("."))
         if not (parser is None or path or callable(parser)):
-            raise TypeError(
-                f"register_library: types[{show(name)}] is {show(parser)}; accepted: a path such as 'data' or"
-                " 'buffer.view()', a function of one argument, or None"
-            )
+            fault = f"register_library: types[{show(name)}] is {show(parser)}; accepted: a path such as 'data' or"
+            raise TypeError(f"{fault} 'buffer.view()', a function of one argument, or None")
     return parsers
 
 
@@ -214,16 +222,12 @@ def _refuse_built_in(root: str, entries: dict[tuple[str, str | None], Entry], em
     if emit is not None and root in _EXPORTED:
         raise ValueError(f"register_library: arrayhub already exports to {root!r}; omit emit=")
     if (root, None) in entries and root in BUILT_IN_ROOTS | {own for own, _ in BUILT_IN_TYPES}:
-        raise ValueError(
-            f"register_library: arrayhub already handles {root!r}; parse= is accepted only with types=, the names of"
-            " types that it does not handle yet"
-        )
+        fault = f"register_library: arrayhub already handles {root!r}; parse= is accepted only with types="
+        raise ValueError(f"{fault}, the names of types that it does not handle yet")
     known = sorted(f"{root}.{name}" for root, name in entries.keys() & _HANDLED_TYPES)
     if known:
-        raise ValueError(
-            f"register_library: arrayhub already handles {', '.join(known)}; types= and advice= accept only types that"
-            " it does not handle yet"
-        )
+        fault = f"register_library: arrayhub already handles {', '.join(known)}"
+        raise ValueError(f"{fault}; types= and advice= accept only types that it does not handle yet")
 
 
 # -------------------------------------------------------------------------------------------------------- entry points
@@ -249,10 +253,8 @@ def load_library(root: str) -> None:
         return
     points = entry_points().get(root, [])
     if len(points) > 1:
-        raise InterfaceError(
-            f"arrayhub.libraries: {root!r} has several entry points: {', '.join(map(words_of, points))}; accepted: one."
-            " Uninstall the others"
-        )
+        fault = f"arrayhub.libraries: {root!r} has several entry points: {', '.join(map(words_of, points))}"
+        raise InterfaceError(f"{fault}; accepted: one. Uninstall the others")
     for point in points:
         _loading.add((root, get_ident()))
         try:
@@ -282,16 +284,13 @@ def words_of(point: Any) -> str:
 
 
 def _load(point: Any) -> None:
+    words = f"arrayhub.libraries: the entry point {words_of(point)}"
     try:
         point.load()()
     except Exception as error:
-        raise InterfaceError(
-            f"arrayhub.libraries: the entry point {words_of(point)} for {point.name!r} raised {message_of(error)}"
-        ) from error
+        raise InterfaceError(f"{words} for {point.name!r} raised {message_of(error)}") from error
     if point.name not in REGISTERED:
-        raise InterfaceError(
-            f"arrayhub.libraries: the entry point {words_of(point)} does not call register_library({point.name!r}, ...)"
-        )
+        raise InterfaceError(f"{words} does not call register_library({point.name!r}, ...)")
 
 
 # -------------------------------------------------------------------------------------------------------------- export

@@ -285,6 +285,15 @@ def test_error_names_the_parse_function_that_failed(board, parse, error, words):
     assert f"registered for {name!r}" in text and f"{name}.Board: " in text
 
 
+@pytest.mark.parametrize(
+    ("advice", "words"), [(failing, "raised ZeroDivisionError"), (lambda x: 3, "returned 3; accepted: an")]
+)
+def test_error_names_the_advice_function_that_failed(board, advice, words):
+    ah.register_library(board.__name__, advice={"Board": advice})
+    with pytest.raises(ah.InterfaceError, match=rf"registered for '{board.__name__}', {words}"):
+        ah.asarray(board.Board(np.arange(4.0)))
+
+
 @pytest.mark.parametrize("function", [ah.placement, lambda x: ah.like(np.ones(2), x)], ids=["placement", "like"])
 @pytest.mark.parametrize("parse", [failing, lambda x: x], ids=["raises", "itself"])
 def test_failing_parse_function_of_a_model_raises(board, parse, function):
@@ -454,12 +463,7 @@ def test_usm_of_a_registered_type_is_imported(board):
         ("board", dict(types="Board", parse=len), TypeError, "types is 'Board'; accepted: names of types"),
         ("board", dict(types=["Board"]), TypeError, "types contains only names"),
         ("board", dict(types=[3], parse=len), TypeError, "a key of types is 3"),
-        (
-            "board",
-            dict(types={np.ndarray: "values"}),
-            TypeError,
-            "a key of types is <class 'numpy.ndarray'>; accepted: the name of a type, such as 'ndarray'",
-        ),
+        ("board", dict(types={np.ndarray: "values"}), TypeError, "accepted: the name of a type, such as 'ndarray'"),
         ("board", dict(advice={3: "x.values"}), TypeError, "a key of advice is 3; accepted: the name of a type"),
         ("board", dict(types={"board.Board": "values"}), ValueError, "without the module. Write 'Board'"),
         ("board", dict(types={"board.core.Board": "values"}), ValueError, "without the module. Write 'Board'"),
@@ -469,12 +473,7 @@ def test_usm_of_a_registered_type_is_imported(board):
         ("board", dict(types={"Board": "values"}, parse=len), TypeError, "omit parse"),
         ("board", dict(advice="x.values"), TypeError, "advice is 'x.values'; accepted: a dict"),
         ("board", dict(advice={"Board": 3}), TypeError, "advice['Board'] is 3"),
-        (
-            "torch",
-            dict(parse=len),
-            ValueError,
-            "arrayhub already handles 'torch'; parse= is accepted only with types=",
-        ),
+        ("torch", dict(parse=len), ValueError, "arrayhub already handles 'torch'; parse= is accepted only with types="),
         ("scipy", dict(parse=len), ValueError, "arrayhub already handles 'scipy'; parse= is accepted only with types="),
         ("sparse", dict(emit=len), ValueError, "arrayhub already exports to 'sparse'; omit emit="),
         ("torch", dict(emit=len), ValueError, "arrayhub already exports to 'torch'; omit emit="),
