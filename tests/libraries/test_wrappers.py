@@ -413,7 +413,7 @@ def test_properties_of_unknown_types_are_not_read():
 def test_explain_describes_wrappers():
     why = ah.explain(pd.Series([1.0])).why
     assert why == "it is a wrapper; asarray imports its .values through array_interface"
-    assert "x.magnitude" in ah.explain(pint(np.zeros(3))).why
+    assert "x.magnitude" in ah.explain(pint(np.zeros(3))).call
 
 
 # ---------------------------------------------------------------------------------- wrappers inside lists and as values
