@@ -248,7 +248,7 @@ def _expand_blocks(blocksize: tuple[int, int], coords: Any, stored: Any) -> tupl
     rows = rows * blocksize[0] + np.arange(blocksize[0], dtype=rows.dtype)[:, None]
     columns = columns * blocksize[1] + np.arange(blocksize[1], dtype=columns.dtype)
     spread = np.broadcast_arrays(batch, rows, columns)
-    return tuple(array.reshape(-1) for array in spread), stored.reshape(-1, *stored.shape[3:])
+    return tuple(array.reshape(-1) for array in spread), stored.reshape(math.prod(stored.shape[:3]), *stored.shape[3:])
 
 
 def to_format(x: Any, name: Any) -> Any:

@@ -65,10 +65,8 @@ def test_repeated_and_unsorted_blocks_are_added(format):
 def test_batches_are_converted_to_every_format(format, dense):
     x = batch_of(dense)
     y = x.to_format(format)
-    assert (y.format, y.shape) == (format, dense.shape)
-    assert y.batch_ndim == (0 if format == "coo" else dense.ndim - 2)
-    assert y.to_dense().tolist() == dense.tolist()
-    assert y.canonical
+    assert (y.format, y.shape, y.batch_ndim) == (format, dense.shape, 0 if format == "coo" else dense.ndim - 2)
+    assert y.canonical and y.to_dense().tolist() == dense.tolist()
     assert y.to_format("csr" if format != "coo" else "coo").to_dense().tolist() == dense.tolist()
 
 
@@ -107,9 +105,10 @@ def test_unsorted_batches_are_sorted_for_torch():
 
 @pytest.mark.parametrize("format", ["coo", "csr", "csc"])
 def test_dense_dimensions_are_kept(format):
-    dense = torch.arange(24.0).reshape(2, 3, 4)
-    x = ah.assparse(dense.to_sparse(2)).to_format(format)
-    assert x.dense_ndim == 1 and x.to_dense().tolist() == dense.tolist()
+    for dense in (torch.arange(24.0).reshape(2, 3, 4), torch.zeros(2, 3, 0)):
+        for tensor in (dense.to_sparse(2), dense.to_sparse_bsr((2, 3), dense_dim=1)):
+            x = ah.assparse(tensor).to_format(format)
+            assert x.dense_ndim == 1 and x.to_dense().tolist() == dense.tolist()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
