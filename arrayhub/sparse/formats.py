@@ -286,7 +286,8 @@ def _sum_repeated(coords: list[Any], stored: Any) -> tuple[list[Any], Any]:
     for array in coords:
         new[1:] |= array[1:] != array[:-1]
     if not new.all():
-        stored = np.add.reduceat(stored, np.flatnonzero(new), axis=0, dtype=stored.dtype)
+        own, starts = stored.dtype, np.flatnonzero(new)  # the ufunc does not accept a byte order or a unit
+        stored = np.add.reduceat(stored, starts, axis=0, dtype=own.type).astype(own, copy=False)
     return [array[new] for array in coords], stored
 
 

@@ -79,14 +79,14 @@ def _parse_scipy(obj: Any, copy: Copy) -> Any:
         structure = indices, indptr = import_unadvised(obj.indices), import_unadvised(pointers)
         stored = indices.shape
         blocksize = obj.blocksize if row.blocks else None
-        if stored and stored == data.shape[:1] and isinstance(pointers, np.ndarray) and pointers.ndim == 1:
+        is_readable = isinstance(pointers, np.ndarray) and pointers.ndim == 1 and indptr.typenum in INTEGERS
+        if stored and stored == data.shape[:1] and is_readable:
             used = int(pointers[-1]) if pointers.size else -1
             if 0 <= used < stored[0]:  # SciPy ignores the elements after `used`
                 data, structure = data[:used], (indices[:used], indptr)
             elif (  # the same checks as in `check_shapes`, but faster
                 (not row.blocks and data.ndim == 1 and indptr.shape[0] == shape[row.compressed] + 1)
                 and indices.typenum in INTEGERS
-                and indptr.typenum in INTEGERS
             ):
                 return SparseArray(obj.format, shape, data, structure)
     source = "cupyx.scipy.sparse" if root_of(type(obj)) == "cupyx" else "scipy.sparse"

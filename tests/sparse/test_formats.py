@@ -96,7 +96,7 @@ def test_import_rejects_contradicting_shapes(part, value, text):
 
 
 @pytest.mark.parametrize("part", ["indices", "indptr"])
-@pytest.mark.parametrize("dtype", ["float64", "bool", ">i4"])
+@pytest.mark.parametrize("dtype", ["float64", "bool", ">i4", "m8[s]"])
 def test_indices_of_other_types_are_rejected(part, dtype):
     given = matrix()
     setattr(given, part, getattr(given, part).astype(dtype))
@@ -142,13 +142,14 @@ def test_error_names_a_negative_index_of_a_long_dimension(dtype):
 
 @pytest.mark.parametrize("format", ["coo", "csr", "csc"])
 def test_canonical_order_is_detected(format):
-    dense = matrix().toarray()
     assert ah.assparse(matrix(format)).canonical
-    unsorted = scipy.sparse.csr_array(([1.0, 2.0], [5, 1], [0, 2, 2, 2, 2, 2, 2]), shape=dense.shape).asformat("csr")
-    assert not ah.assparse(unsorted).canonical
-    repeated = scipy.sparse.csr_array(([1.0, 2.0], [1, 1], [0, 2, 2, 2, 2, 2, 2]), shape=dense.shape)
-    assert not ah.assparse(repeated).canonical
-    assert ah.assparse(repeated).to_format(format).canonical
+    given = scipy.sparse.csr_array(([1.0, 2.0], [5, 1], [0, 2, 2, 2, 2, 2, 2]), shape=matrix().shape)
+    assert not ah.assparse(given).canonical
+    given.indices[0] = 1
+    for dtype in ("f8", ">f8", "i1", "m8[s]"):
+        given.data = given.data.astype(dtype)
+        x, y = ah.assparse(given), ah.assparse(given).to_format(format)
+        assert y.canonical and not x.canonical and np.asarray(y.data).tobytes() == np.array([3], dtype).tobytes()
 
 
 @pytest.mark.parametrize("repeated", [False, True])
