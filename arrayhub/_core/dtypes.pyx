@@ -311,15 +311,15 @@ def read_format_by_numpy(str format not None):
     return np.asarray(PyMemoryView_FromBuffer(&view)).dtype
 
 
-def shares_bytes(dtype):
-    """Return whether fields of a structured dtype overlap. Swapping the bytes of one field would then change another."""
+def find_borders(dtype):
+    """Return for each field of a structured dtype, and for its end, where the fields before it end and where it starts."""
     if dtype.base.names is None:
-        return False
-    named = [dtype.base.fields[name] for name in dtype.base.names]
-    fields = sorted([(offset, field) for field, offset, *_ in named], key=lambda entry: entry[0])
-    ends = [offset + field.itemsize for offset, field in fields]
-    apart = all([end <= offset for end, (offset, _) in zip(ends, fields[1:], strict=False)])
-    return not apart or any([shares_bytes(field) for _, field in fields])
+        return []
+    end, found = 0, []
+    for field, offset, *_ in sorted([dtype.base.fields[name] for name in dtype.base.names], key=lambda entry: entry[1]):
+        found += [*find_borders(field), (end, offset)]
+        end = max(end, offset + field.itemsize)
+    return [*found, (end, dtype.base.itemsize)]
 
 
 cdef object dtype_of(const ElementType* row):

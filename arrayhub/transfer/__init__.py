@@ -23,7 +23,7 @@ from time import perf_counter
 from arrayhub._core import tracing
 from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device, is_host_readable
-from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, find_borders, is_native
 from arrayhub._core.errors import Refusal, show, unreadable
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.sycl import named_queue, queue_of, shares_context
@@ -45,11 +45,9 @@ def __dir__():
     return __all__
 
 
-# Engine for each device type.
 _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
-
-# Kinds of memory that `to_device` does not allocate.
-_NO_TARGETS = ("cuda_host", "cuda_managed")
+_NO_TARGETS = ("cuda_host", "cuda_managed")  # kinds of memory that `to_device` does not allocate
+_VOID = 20  # typenum of records and of raw data
 
 
 def held():
@@ -124,8 +122,7 @@ class _TracedEngine:
         def copy_traced(array, *arguments, **options):
             since = perf_counter()
             result = function(array, *arguments, **options)
-            target = arguments[0] if name == "assign" else options.get("out")
-            target = result if target is None else target
+            target = arguments[0] if name == "assign" else result
             tracing.report("copy", name, str(array.device), str(target.device), target.nbytes, perf_counter() - since)
             return result
 
@@ -154,7 +151,9 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
                 f" Call to_device(x, {str(out.device)!r}, out=out)"
             )
         check_out(array, out, "to_host")
-    elif is_host_readable(array) and not copy:
+        _into(array, array, out, stream, progress)
+        return out
+    if is_host_readable(array) and not copy:
         return host_view(order_on_stream(array, stream))
     elif copy is False:
         raise BufferError(f"to_host: the memory is on {array.device}, and copy=False forbids the copy to the host")
@@ -238,6 +237,15 @@ def assign(array, out):
 def _into(array, view, out, stream, progress):
     """Copy `array` to `out`, which was validated. `view` is `array`, broadcast to the shape of `out`."""
     if out.nbytes == 0:
+        return
+    # The bytes between the fields of `out` may be other fields of the producer's records.
+    if out.typenum == _VOID and any(end < start for end, start in find_borders(out.dtype)):
+        from arrayhub.transfer.progress import reporting
+
+        view = _copy(view, stream=stream) if share_bytes(array, out) else view
+        with reporting(progress, out.nbytes):
+            for name in out.dtype.names:
+                _into(view[name], view[name], out[name], stream, None)
         return
     if is_host_readable(out):
         _copy_to_host(view, out, stream, progress)
@@ -342,7 +350,7 @@ def native(array, *, copy=None):
         return _copy(array) if copy else array
     if copy is False:
         raise BufferError(f"native: {array.dtype!r} is byte-swapped, and copy=False forbids a copy in native order")
-    if shares_bytes(array.dtype):
+    if any(end > start for end, start in find_borders(array.dtype)):
         raise TypeError(f"native: fields of {array.dtype!r} overlap; accepted: fields that do not share bytes")
     if not is_host_readable(array):
         raise BufferError(unreadable("native", array.device))

@@ -21,8 +21,8 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 def move(target, source, progress=None):
     """Copy a host array to another one of the same shape, in pieces if it is large. The arrays must not overlap."""
     most = _PIECE
-    if target.nbytes > most and progress is None and _is_run(target, source):
-        most = _RUN
+    if target.nbytes > most and progress is None and target.flags.num & source.flags.num & 3:
+        most = _RUN  # both arrays are contiguous in the same order
     if target.nbytes <= most or target.size == 1 or is_packed(target):  # single and packed elements are never split
         host_copies.copy(target, source)
         if progress is not None:
@@ -35,12 +35,6 @@ def move(target, source, progress=None):
     for start in range(0, length, step):
         piece = (slice(None),) * axis + (slice(start, start + step),)
         move(target[piece], source[piece], progress)
-
-
-def _is_run(target, source):
-    """Return whether a single memcpy can copy `source` to `target`."""
-    a, b = target.flags, source.flags
-    return (a.c_contiguous and b.c_contiguous) or (a.f_contiguous and b.f_contiguous)
 
 
 def copy(array, order, *, stream=None):

@@ -250,11 +250,6 @@ def _divides_well(nbytes):
     return any(nbytes % k == 0 for k in range(groups, 4 * groups + 1))
 
 
-def _wait(events):
-    for event in events:
-        event.wait()
-
-
 def _fetch_sparse(array, target, course):
     """Copy USM with large gaps to a host array, in pieces that are first packed in device memory."""
     for key in _pieces(array.shape, _packed_steps(array), array.itemsize, settings.chunk()):
@@ -280,7 +275,8 @@ def _fetch_staged(array: Any, target: Any, course: Course) -> None:
         events = _submit(course.queue, stage.address, source, nbytes)
         if waiting:
             before, part, view = waiting
-            _wait(before)
+            for event in before:
+                event.wait()
             host.move(part, view, course.progress)
         waiting = (events, target[key], view_stage(piece, stage))
     sycl.wait(course.queue)
@@ -324,7 +320,8 @@ def _send_staged(source: Any, out: Any, course: Course, fresh: bool) -> None:
     events: list[Any] = [[], []]
     for turn, key in enumerate(_pieces(out.shape, out.byte_strides, out.itemsize, stages[0].nbytes, gaps=fresh)):
         piece, stage = out[key], stages[turn % 2]
-        _wait(events[turn % 2])
+        for event in events[turn % 2]:
+            event.wait()
         host.move(view_stage(piece, stage), source[key], course.progress)
         target, nbytes = sycl.reach(piece)
         events[turn % 2] = _submit(course.queue, target, stage.address, nbytes)

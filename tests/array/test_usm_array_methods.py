@@ -97,10 +97,7 @@ def test_flatten_copies_and_ravel_views(a, order):
     assert flat.tolist() == a.flatten(order).tolist()
     assert flat.is_copy and flat.shape == (a.size,)
     if (a.ndim, order) in {(3, "F"), (2, "C")} and a.size:
-        words = (
-            r"^ravel: shape .* with byte strides .* cannot be viewed as one dimension; call flatten\(\), which copies$"
-        )
-        with pytest.raises(BufferError, match=words):
+        with pytest.raises(BufferError, match=r"^ravel: .* cannot be viewed as one dimension; call flatten\(\), which"):
             x.ravel(order)
     else:
         assert x.ravel(order).tolist() == flat.tolist() and x.ravel(order).memory is x.memory
@@ -376,6 +373,19 @@ def test_arrays_of_other_libraries_can_be_assigned():
     assert a.tolist() == [[5, 5, 5], [2, 1, 0]]
 
 
+@pytest.mark.parametrize("fields", [["f0", "f2"], ["f1"], ["f2", "f3"]])
+@pytest.mark.parametrize("value", [0, slice(None), slice(None, None, -1)])
+def test_copies_do_not_write_other_fields_of_the_records(fields, value):
+    dtype = [("f0", "u1"), ("f1", "i4"), ("f2", [("x", "i2"), ("y", "S3")]), ("f3", ">f8", (2,))]
+    records = np.frombuffer(bytes(range(78)), dtype)
+    expected, assigned, out, seen = records.copy(), records.copy(), records.copy(), []
+    expected[fields] = given = np.broadcast_to(records[fields][value], 3)
+    x = ah.asarray(assigned[fields])
+    x[...] = x[value]
+    ah.to_host(given, out=out[fields], progress=lambda *done: seen.append(done))
+    assert assigned.tobytes() == out.tobytes() == expected.tobytes() and seen == [(given.nbytes, given.nbytes)]
+
+
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_bytes_like_objects_are_assigned_as_arrays_of_bytes(kind):
     a = np.zeros(2)
@@ -404,17 +414,6 @@ def test_assignment_to_read_only_memory_raises():
         x[0] = 1
     with pytest.raises(TypeError, match="use a slice"):
         del x[0]
-
-
-@pytest.mark.parametrize("kind", ["shared", "host", "device"])
-def test_usm_arrays_can_be_assigned(kind):
-    pytest.importorskip("dpctl")
-    x = ah.USMArray(3, "f4", buffer=kind)
-    x[...] = [1, 2, 3]
-    assert x.to_host().tolist() == [1, 2, 3]
-    y = ah.asarray(np.zeros(3, "f4"))
-    y[...] = ah.to_device(np.arange(3, dtype="f4"), x.device)
-    assert y.tolist() == [0, 1, 2]
 
 
 def test_to_numpy_views_copies_or_casts():

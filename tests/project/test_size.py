@@ -26,7 +26,7 @@ LINES = {
     "arrayhub/sparse": 1500,
     "arrayhub/storage": 1000,
     "arrayhub/testing": 1100,
-    "arrayhub/transfer": 3457,
+    "arrayhub/transfer": 3456,
     "arrayhub/transport": 2189,
     "tests": 58_044,
 }
