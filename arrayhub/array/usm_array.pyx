@@ -927,7 +927,8 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            The array is read-only, the shapes are incompatible, text is too long, or a time is not a multiple of the unit.
+            The array is read-only, an array is assigned to elements that overlap each other, the shapes are incompatible, text
+            is too long, or a time is not a multiple of the unit.
         TypeError
             The elements cannot represent the kind of the values, such as floats for integers.
         OverflowError
