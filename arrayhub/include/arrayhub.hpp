@@ -704,6 +704,8 @@ array make(T *data, const index_t *shape, std::size_t nd, Owner &&owner, const s
             spec.owner = python_owner(owner); // the array takes its own reference
             is_null = spec.owner == nullptr;
         } else {
+            static_assert(std::is_invocable_v<given &> || !std::is_trivially_destructible_v<given>,
+                          "hand_out: this owner can neither be called without arguments nor release memory when destroyed");
             if constexpr (std::is_pointer_v<given>) is_null = owner == nullptr;
             if (!is_null) kept.reset(new keeper<given>{std::forward<Owner>(owner)});
             spec.release = keeper<given>::release;

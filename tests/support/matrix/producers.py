@@ -17,20 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy_release import HAS_DLPACK_1
 
-from .elements import (
-    BOOL,
-    COMPLEX,
-    DATES,
-    EXTENDED,
-    FLOAT8,
-    FLOATS,
-    INTEGERS,
-    NUMBERS,
-    SMALL,
-    SWAPPED,
-    TEXT,
-    fill,
-)
+from .elements import BOOL, COMPLEX, DATES, EXTENDED, FLOAT8, FLOATS, INTEGERS, NUMBERS, SMALL, SWAPPED, TEXT, fill
 from .layouts import ALL
 from .memory import BOUNDARY, aligned, buffer_address, called
 
