@@ -288,7 +288,8 @@ ARRAYHUB_INLINE int import_arrayhub(void) {
 #endif
     if (api == NULL) {
         PyObject *package = PyImport_ImportModule("arrayhub"); /* PyCapsule_Import would replace the error of the import */
-        if (package != NULL) api = (const PyUSMArrayAPI *)PyCapsule_Import(ARRAYHUB_CAPSULE, 0);
+        if (package != NULL && (api = (const PyUSMArrayAPI *)PyCapsule_Import(ARRAYHUB_CAPSULE, 0)) == NULL)
+            PyErr_Format(PyExc_ImportError, "arrayhub: %R does not have the C interface; upgrade arrayhub", package);
         Py_XDECREF(package);
     }
     if (api == NULL) return -1;

@@ -123,7 +123,15 @@ def test_import_of_the_extension_fails_with_a_broken_package(path, tmp_path):
     assert "No module named 'missing_by_arrayhub'" in done.stderr
     (tmp_path / "arrayhub.py").write_text("")
     done = finished(sys.executable, "-P", "-S", "-c", "import standalone", PYTHONPATH=paths)
-    assert done.returncode == 1 and "arrayhub" in done.stderr
+    assert "arrayhub.py'> does not have the C interface; upgrade arrayhub" in done.stderr
+
+
+def test_folder_without_a_module_is_not_the_package(path, tmp_path):
+    """A clone of the repository is such a folder, from which Python makes a namespace package."""
+    (tmp_path / "arrayhub").mkdir()
+    paths = os.pathsep.join((str(tmp_path), str(path.parent)))
+    done = finished(sys.executable, "-PSc", "import standalone as s; print(s.bytes_sum(b'abc'))", PYTHONPATH=paths)
+    assert done.stdout == "294\n", done.stderr
 
 
 # ------------------------------------------------------------------------------------------------------------ buffers

@@ -237,8 +237,7 @@ inline PyObject *import_buffer(PyObject *obj) noexcept {
         return explain_refusal(obj), nullptr;
     }
     const char *wrong = read_buffer(a);
-    if (wrong != nullptr) raise_about(PyExc_BufferError, obj, wrong);
-    return wrong == nullptr ? made.release() : nullptr;
+    return wrong == nullptr ? made.release() : (raise_about(PyExc_BufferError, obj, wrong), nullptr);
 }
 
 // -------------------------------------------------------------------------------------------------------------- DLPack
@@ -380,10 +379,9 @@ inline PyObject *from_object(PyObject *obj) noexcept {
         return found;
     }
     if (has_dlpack) return import_dlpack(obj);
-    raise_about(PyExc_TypeError, obj,
-                "supports neither DLPack nor the buffer protocol; accepted: an array in host memory. Numbers, lists and other "
-                "protocols need the package arrayhub; install arrayhub");
-    return nullptr;
+    const char *wrong = "supports neither DLPack nor the buffer protocol; accepted: an array in host memory. Numbers, lists and "
+                        "other protocols need the package arrayhub; install arrayhub";
+    return raise_about(PyExc_TypeError, obj, wrong), nullptr;
 }
 
 inline PyObject *request(PyObject *obj, const PyUSMArrayRequest *r) noexcept {
@@ -398,8 +396,7 @@ inline PyObject *request(PyObject *obj, const PyUSMArrayRequest *r) noexcept {
     const array_object *a = fields_of(array.ptr());
     const char *wrong = misfit(a, r, &exception);
     if (wrong == nullptr) return array.release();
-    raise_misfit(a, obj, r, exception, wrong);
-    return nullptr;
+    return raise_misfit(a, obj, r, exception, wrong), nullptr;
 }
 
 inline int match(PyObject *array, const PyUSMArrayRequest *r) noexcept {
@@ -413,10 +410,7 @@ inline PyObject *explain(PyObject *obj, const PyUSMArrayRequest *r) noexcept {
 }
 
 inline int host_ready(PyObject *) noexcept { return 0; }
-inline int device(PyObject *, PyUSMArrayDevice *out) noexcept {
-    *out = PyUSMArrayDevice{dl_cpu, 0};
-    return 0;
-}
+inline int device(PyObject *, PyUSMArrayDevice *out) noexcept { return *out = PyUSMArrayDevice{dl_cpu, 0}, 0; }
 inline PyObject *make(const PyUSMArraySpec *) noexcept { return needs_package("Making an array (hand_out)"), nullptr; }
 inline int queue_ref(PyObject *, void **) noexcept { return needs_package("A SYCL queue"), -1; }
 inline int type_of_number(int, PyUSMArrayElement *) noexcept { return needs_package("An element type by number"), -1; }
@@ -429,7 +423,9 @@ inline PyObject *like(PyObject *, PyObject *, int) noexcept { return needs_packa
 inline bool is_absent() noexcept {
     const object importlib = object::steal(PyImport_ImportModule("importlib.util"));
     const object spec = importlib ? object::steal(PyObject_CallMethod(importlib.ptr(), "find_spec", "s", "arrayhub")) : object();
-    return spec.ptr() == Py_None;
+    if (!spec || spec.ptr() == Py_None) return static_cast<bool>(spec);
+    // A folder without __init__.py, such as a clone of the repository, is a namespace package: its spec has the origin None.
+    return object::steal(PyObject_GetAttrString(spec.ptr(), "origin")).ptr() == Py_None;
 }
 
 } // namespace standalone
