@@ -155,15 +155,15 @@ cdef object request_error(const PyUSMArrayRequest* raw, PyUSMArrayRequest* stora
         f"PyUSMArrayRequest: ndtypes is {r.ndtypes}, dtypes {'NULL' if r.dtypes == NULL else 'given'},"
         f" min_nd {r.min_nd}, max_nd {r.max_nd}, shape {lengths}, flags {r.flags:#x}, where {r.where:#x}, may {r.may:#x};"
         " accepted: ndtypes entries in dtypes, 0 <= min_nd <= max_nd <= 64, max_nd lengths of -1 or more in shape, and the"
-        " flags defined in arrayhub.h"
+        " flags that arrayhub.h lists for a request, which are WRITEABLE, two orders and WHOLE_STRIDES"
     ))
 
 
 def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
     """Return the error for a struct with an invalid size, or with nonzero members that this version does not define."""
     return ValueError(
-        f"{struct}: struct_size is {size}; accepted: sizeof({struct}), which is {known} here, or the larger size of a newer"
-        " header if the new members are zero. Upgrade arrayhub"
+        f"{struct}: struct_size is {size}; accepted: {struct}_HEAD, which is {known} here, or the larger size of a newer header"
+        " if the new members are zero. Set it with the macro, or upgrade arrayhub"
     )
 
 
@@ -265,7 +265,8 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
         return 0
     if r.flags & WRITEABLE:
         reason = "can only be imported as a copy, so writes would be lost"
-        raise refuse(TypeRefusal, obj, reason, "an array whose memory can be viewed, such as x = numpy.asarray(x)")
+        example = ", such as x = numpy.asarray(x)" if misfit(a, r) == FITS else ""      # another call does not meet the request
+        raise refuse(TypeRefusal, obj, reason, f"an array whose memory can be viewed{example}")
     if numpy_library.is_value(obj) and not r.may & <int> USM_ARRAY_MAY_BUILD:
         raise refuse(TypeRefusal, obj, "is not an array", "an array", call_to_fit(a, r))
     return 0
@@ -300,9 +301,7 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
     from arrayhub.array.casting import exact, is_of_kind, out_of_range
 
     numbers = exact(numpy_library.with_ndarrays(obj))
-    alike = accepted_dtypes(r)
-    if numbers.size:
-        alike = [wanted for wanted in alike if is_of_kind(numbers, wanted)]
+    alike = [wanted for wanted in accepted_dtypes(r) if not numbers.size or is_of_kind(numbers, wanted)]
     fitting = [wanted for wanted in alike if out_of_range(numbers, wanted) is None]
     if alike and not fitting:
         number = out_of_range(numbers, alike[0])
@@ -444,17 +443,15 @@ cdef str accepted_types(const PyUSMArrayRequest* r):
     cdef list names = []
     for k in range(r.ndtypes):
         row = row_of(&r.dtypes[k])
-        code = (r.dtypes[k].code, r.dtypes[k].bits, r.dtypes[k].lanes)
+        code = r.dtypes[k].code, r.dtypes[k].bits, r.dtypes[k].lanes
         names.append(f"DLPack's {code}" if row == NULL else (<bytes> name_of(row, None)).decode())
     return " or ".join(names)
 
 
 cdef str accepted_ranks(const PyUSMArrayRequest* r):
-    if r.shape != NULL:
+    if r.shape != NULL or r.min_nd == r.max_nd > 0:
         return f"{r.max_nd}"
-    if r.max_nd <= 0:
-        return f"{r.min_nd} or more"
-    return f"{r.min_nd}" if r.min_nd == r.max_nd else f"{r.min_nd} to {r.max_nd}"
+    return f"{r.min_nd} or more" if r.max_nd <= 0 else f"{r.min_nd} to {r.max_nd}"
 
 
 cdef str accepted_memory(const PyUSMArrayRequest* r):
@@ -476,6 +473,10 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
         accepted = accepted_types(r)
         if r.may & <int> USM_ARRAY_MAY_CAST and not r.flags & WRITEABLE:
             accepted += ", or a type of the same or a lower kind (bool, integer, real, complex)"
+            try:
+                get_dtype(a)
+            except TypeError:
+                accepted += "; a cast of this type requires ml_dtypes"
         return refuse(TypeRefusal, obj, f"has elements of {name_of_elements(a)}", accepted, call)
     if wrong == SHARED_BYTES:
         reason = f"has {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes"
@@ -495,8 +496,7 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
         reason = f"has byte strides {stride_tuple(a)}, which are not multiples of its itemsize {a.itemsize_}"
         return refuse(Refusal, obj, reason, "", call)
     strides = None if a.byte_strides_ == NULL else stride_tuple(a)
-    both = r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS
-    wanted = "contiguous in both orders" if both else f"{order_of(r)}-contiguous"
+    wanted = "contiguous in both orders" if r.flags & C_CONTIGUOUS and r.flags & F_CONTIGUOUS else f"{order_of(r)}-contiguous"
     return refuse(Refusal, obj, f"is not {wanted}: shape {shape_tuple(a)} with byte strides {strides}", "", call)
 
 
@@ -736,14 +736,13 @@ cdef class Request:
         >>> Request("float64").explain(np.zeros(3, "f4"))
         "this numpy.ndarray has elements of float32; accepted: float64. Call arrayhub.asarray(x, dtype='float64')"
         """
-        words = ""
         try:
             self.asarray(obj)
         except Exception as error:
             if isinstance(error, PASSES_ON):      # also a MemoryError that replaces an error without memory for its traceback
                 raise
-            words = str(error)
-        return words
+            return str(error)
+        return ""
 
     def lengths(self, array, /):
         """Return a dict of the length in elements that each letter of the type stands for in a result of `asarray`.

@@ -3,11 +3,13 @@
 import copy
 import inspect
 import pickle
+import sys
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from children import finished
 
 import arrayhub as ah
 from arrayhub import Request
@@ -55,15 +57,7 @@ def test_call_of_a_refusal_meets_the_request(text, order):
     whole, unaligned = np.arange(12).reshape(3, 4), np.frombuffer(bytearray(49), "u1")[1:].view("f8").reshape(3, 2)
     request = Request(text, order=order)
     called = 0
-    for x in (
-        whole,
-        whole[::-1, ::2],
-        whole.astype(">f8").T,
-        whole.astype("f4"),
-        unaligned,
-        whole[0],
-        [[1, 2], [3, 4]],
-    ):
+    for x in (whole, whole[::-1, ::2], whole.astype(">f8").T, whole.astype("f4"), unaligned, whole[0], [[1, 2]] * 2):
         if request.matches(x):
             continue
         with pytest.raises(ah.Refusal) as error:
@@ -111,6 +105,22 @@ def test_element_type_must_be_in_the_set():
     assert Request().matches(np.zeros(2, "i4"))
 
 
+def test_writable_request_names_an_array_only_if_it_meets_the_request():
+    request = Request("n * float64", writable=True)
+    assert request.explain([1.0]).endswith("can be viewed, such as x = numpy.asarray(x)")
+    for x in ([1], range(3), np.float32(2), [[1.0]]):
+        assert request.explain(x).endswith("can be viewed")
+
+
+def test_refused_cast_without_ml_dtypes_names_the_package():
+    pytest.importorskip("torch")
+    program = """import sys; sys.modules["ml_dtypes"] = None
+import torch; from arrayhub import Request
+print(Request("float64", may="cast").explain(torch.ones(2, dtype=torch.bfloat16)))"""
+    done = finished(sys.executable, "-c", program)
+    assert "; a cast of this type requires ml_dtypes" in done.stdout, done.stderr
+
+
 def test_lists_of_tensors_are_built_as_asarray_builds_them():
     x = [pytest.importorskip("torch").tensor(1.5)]
     assert Request("bfloat16", may="build").asarray(x).tolist() == ah.asarray(x, dtype="bfloat16").tolist() == [1.5]
@@ -135,11 +145,7 @@ INVALID = {
     "empty set": (dict(type="{}"), ValueError, "at position 1: '}'; accepted: a number"),
     "unknown element type": (dict(type="float65"), ValueError, "at position 0: 'float65'; accepted: .*bool, int8"),
     "element type without DLPack": (dict(type="longdouble"), ValueError, "DLPack does not define 'longdouble'"),
-    "element type without a number": (
-        dict(type="n * string"),
-        ValueError,
-        "at position 4: 'string'; accepted: .*a number",
-    ),
+    "element type without a number": (dict(type="n * string"), ValueError, "4: 'string'; accepted: .*a number"),
     "option": (dict(type="n * ?float64"), ValueError, r"at position 4: '\?float64'; accepted: .*a number"),
     "text after the type": (dict(type="n * float64 m"), ValueError, "at position 12: 'm'; accepted: the end"),
     "too many types": (dict(type="{" + "int8," * 64 + "int8}"), ValueError, "at most 64 types"),
