@@ -540,8 +540,8 @@ def _call_with_cast(consumer: str, x: str, arrays: list[Any], dtypes: Iterable[s
     """Return the call that casts each array to the first of several types that the library supports, or ""."""
     cast = next((name for name in dtypes if not _obstacle(_empty(name), consumer)), "")
     stays = all(_way_to_copy(array, consumer) == "copy=True" for array in arrays)
-    if consumer == "jax" and cast in ("int32", "uint32") and stays and not missing:
-        return f"arrayhub.like({x}, jax.numpy.zeros(0))"  # raises an error for integers that `dtype` would wrap
+    if consumer == "jax" and cast in ("int32", "uint32") and stays:  # `dtype` would wrap integers out of range
+        return f"arrayhub.like({', '.join(filter(None, (x, 'jax.numpy.zeros(0)', missing)))})"
     way = "" if stays and cast not in [str(array.dtype) for array in arrays] else way  # a cast to another type copies
     return cast and call_of(consumer, x, f"dtype={cast!r}", missing, way)
 

@@ -182,6 +182,7 @@ CALLS = [  # object, consumer, the shortest working call, and whether the call c
     ([[1], [1, 2]], None, "arrayhub.asnested(x)", None),
     ([1, None], None, "arrayhub.asnested(x)", None),
     (ah.asnested([1, None]), "numpy", "arrayhub.as_numpy(x, missing='mask')", None),
+    (ah.asnested([1, None]), "jax", "arrayhub.like(x, jax.numpy.zeros(0), missing='mask')", None),
     (object(), None, "", None),
     (np.array([object()]), "torch", "", None),
 ]
@@ -190,12 +191,12 @@ CALLS = [  # object, consumer, the shortest working call, and whether the call c
 @pytest.mark.parametrize(("x", "to", "call", "copies"), CALLS, ids=lambda value: value if type(value) is str else None)
 def test_explanation_begins_with_the_shortest_working_call(x, to, call, copies):
     pytest.importorskip("torch")
-    pytest.importorskip("jax")
+    jax = pytest.importorskip("jax")
     explained = ah.explain(x, to=to)
     assert explained.call == call
     assert str(explained).startswith(f"call: {call}\n") == bool(call)
     if call:
-        eval(call, {"arrayhub": ah, "x": x})
+        eval(call, {"arrayhub": ah, "jax": jax, "x": x})
     if copies is not None:
         assert explained.verdicts[0].verdict == ("copy=True" if copies else "zero-copy")
 
