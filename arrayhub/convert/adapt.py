@@ -38,7 +38,8 @@ def adapt(
       `placement` returns for the arguments. Other objects, such as numbers and dataclasses, are returned unchanged.
     - A result that is a converted argument is returned as the caller's object, unless the function has changed the
       elements of a copy, the shape, or the columns.
-    - Callers of pandas and xarray get NumPy arrays, and DataFrames of tables, unless `labels` is True.
+    - For callers of pandas and xarray, arrays in the result become NumPy arrays, unless `labels` is True. Tables in
+      the result become DataFrames.
     - Two arguments whose index, columns, dims or coords differ along a dimension are an error, unless both are of the
       library `to`, whose functions compare them.
       A converted array without labels has the default ones of pandas or xarray.
