@@ -252,7 +252,7 @@ def _make_polars_frame(obj: Any, options: Options, name: str = "DataFrame") -> A
         columns = [column.to_struct() if isinstance(column, frame) else column for column in columns]  # records
         return frame([column.alias(f"column_{k}") for k, column in enumerate(columns)])
     made = convert(obj, "polars", **options)
-    return made.to_frame() if isinstance(made, sys.modules["polars"].Series) else made
+    return made.to_frame(made.name or "column_0") if isinstance(made, sys.modules["polars"].Series) else made
 
 
 def _make_lazy_frame(obj: Any, options: Options) -> Any:

@@ -193,9 +193,8 @@ def _complete(refusal: Refusal, obj: Any, consumer: str, failed: list[str]) -> N
         refusal.call = "" if fails else found.call
     elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
         refusal.call = ""
-    if refusal.call and attempt(unread, obj)[0]:
-        again = "If the stream has been read, create it again first"
-        refusal.accepted = f"{refusal.accepted}. {again}" if refusal.accepted else again
+    if refusal.call and (attempt(unread, obj)[0] or "").startswith("a stream"):  # a query runs again
+        refusal.accepted = "; or ".join(filter(None, (refusal.accepted, "a new stream, if this one has been read")))
 
 
 def _is_complete(refusal: Refusal) -> bool:
@@ -616,10 +615,12 @@ def _find_missing(node: Any) -> tuple[bool, bool]:
         return False, False
     kind = kind_of(node)
     nodes = child_nodes(node) if kind.chunks or kind.fields or kind.lists or kind.opaque else ()
+    if kind.lists and not kind.width and _is_on_host(node):  # the content may have elements outside of the lists
+        nodes = (part(nodes[0], *np.asarray(node.offsets)[[0, -1]].tolist()),)
     below = list(map(_find_missing, nodes))
     elements, rows = any(found[0] for found in below), any(found[1] for found in below)
     own = not kind.chunks and node.validity is not None and (not _is_on_host(node) or node.null_count > 0)
-    own = own or (kind.opaque and not has_bitmap(node) and not is_run_end(node))
+    own = own or (kind.opaque and len(node) > 0 and not has_bitmap(node) and not is_run_end(node))
     is_list = (kind.lists and not kind.width) or is_list_view(node)
     return elements or (own and not is_list), rows or (own and is_list)
 
@@ -905,7 +906,7 @@ def _of_named(obj: Any, source: Source, consumer: str) -> Verdict:
             why = reason(source.refusal) or dense.reason
             return Verdict(consumer, verdict, why, _call_without_library(obj, source))
         if column is not None:
-            leaf, copied = column.leaf, dense.reason
+            leaf, copied = column.leaf, dense.reason or reason(source.refusal)
             if column.lists:  # which `asarray` refuses without copy=True, as dates of 8 bytes
                 copied = "its lists become rows"
             elif kind_of(leaf).numbers and leaf.meaning is not None:

@@ -237,3 +237,4 @@ def torch_conjugate():
 def test_matrix_of_records_becomes_columns_of_structs():
     frame = ah.convert(np.ones((2, 3), "i4,f8"), pl.DataFrame, copy=True)
     assert frame.shape == (2, 3) and frame["column_2"].to_list() == [{"f0": 1, "f1": 1.0}] * 2
+    assert ah.convert(np.arange(3.0), pl.DataFrame).columns == ["column_0"]

@@ -183,6 +183,7 @@ CALLS = [  # object, consumer, the shortest working call, and whether the call c
     ([1, None], None, "arrayhub.asnested(x)", None),
     (ah.asnested([1, None]), "numpy", "arrayhub.as_numpy(x, missing='mask')", None),
     (ah.asnested([1, None]), "jax", "arrayhub.like(x, jax.numpy.zeros(0), missing='mask')", None),
+    (ah.asnested([[1.0], [2.0, None]])[:1], "numpy", "arrayhub.as_numpy(x)", False),
     (object(), None, "", None),
     (np.array([object()]), "torch", "", None),
 ]
