@@ -103,13 +103,14 @@ def _call_on_awkward(obj: Any) -> Any:
     return "arrayhub.asnested(x)" if hasattr(obj, "layout") else "arrayhub.asnested(awkward.Array(x))"
 
 
-def _call_on_dict(obj: Any) -> str:
+def _call_on_dict(obj: Any) -> str | tuple[str, str]:
     columns = [value for value in obj.values() if hasattr(type(value), "__len__") and getattr(value, "ndim", 1) != 0]
     if any(type(key) is not str for key in obj):
         return ""
     lengths = {None if isinstance(value, (str, bytes, dict)) else len(value) for value in columns}
-    is_table = len(columns) == len(obj) and len(lengths) <= 1 and None not in lengths
-    return "arrayhub.asnested(x)" if is_table else "arrayhub.asnested([x])"
+    if len(columns) < len(obj) or None in lengths:
+        return "arrayhub.asnested([x])"
+    return "arrayhub.asnested(x)" if len(lengths) <= 1 else ("arrayhub.asnested([x])", "the lengths differ")
 
 
 def _call_on_h5py(obj: Any) -> str:

@@ -197,7 +197,7 @@ def advise(obj):
 
 
 # The remedy for missing values in a list or in an array of Python objects.
-_PASS_MISSING = "pass missing=value, with copy=None, to arrayhub.as_numpy"
+_PASS_MISSING = "pass missing=value, and for strings copy=None"
 _NONE_IS_MISSING = f"None is a missing value: {_PASS_MISSING}"
 
 
@@ -219,7 +219,7 @@ def elements_error(array):
 
 def values_error(obj, values):
     """Return the TypeError for an object whose `values` NumPy represents as Python objects."""
-    remedy = "Pass dtype='M8[us]' for dates and times, or use numpy.asarray(x, dtype=float), which rounds"
+    remedy = "Pass dtype='M8[us]' for dates and times. For other numbers, numpy.asarray(x, dtype=float) rounds"
     if any(value is None for value in values):
         remedy = _NONE_IS_MISSING
     elif all(isinstance(value, int) for value in values):

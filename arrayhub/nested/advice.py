@@ -194,7 +194,7 @@ def _complete(refusal: Refusal, obj: Any, consumer: str, failed: list[str]) -> N
     elif refusal.call == "x.to_list()" and not hasattr(obj, "to_list"):  # of an array that was made of `obj`
         refusal.call = ""
     if refusal.call and (attempt(unread, obj)[0] or "").startswith("a stream"):  # a query runs again
-        refusal.accepted = "; or ".join(filter(None, (refusal.accepted, "a new stream, if this one has been read")))
+        refusal.accepted = ". ".join(filter(None, (refusal.accepted, "If the stream has been read, create it again")))
 
 
 def _is_complete(refusal: Refusal) -> bool:

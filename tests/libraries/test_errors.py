@@ -136,6 +136,7 @@ HELPS = {
     "dict of a column": (lambda: {"a": ["x", "y"]}, NESTED),
     "dict of a number": (lambda: {"a": 1}, "arrayhub.asnested([x])"),
     "dict of text": (lambda: {"a": "text"}, "arrayhub.asnested([x])"),
+    "dict of lists of two lengths": (lambda: {"a": [1], "b": [1, 2]}, "arrayhub.asnested([x])"),
     "dict of a list and a number": (lambda: {"a": [1], "b": 2}, "arrayhub.asnested([x])"),
     **{
         f"pyarrow.{name}": (lambda name=name: getattr(pa, name).from_dense_numpy(np.eye(3)), "x.to_tensor()")
@@ -468,10 +469,7 @@ def test_errors_for_pandas_missing_values_in_a_list_suggest_missing():
     for mark in (pd.NA, pd.NaT):
         said = refusal([1, mark])
         assert f"pandas.{mark!r}".replace("<", "").replace(">", "") in said
-        assert (
-            "missing=value, with copy=None, to arrayhub.as_numpy" in said
-            and "pass all values to arrayhub.asnested" in said
-        )
+        assert "missing=value, and for strings copy=None" in said and "pass all values to arrayhub.asnested" in said
         assert ah.as_numpy([1, mark], missing=0, copy=None).tolist() == [1, 0]
         assert np.isnan(ah.as_numpy([1, mark], missing="nan")[1])
         assert ah.as_numpy([1, mark], missing="mask").mask.tolist() == [False, True]
@@ -520,7 +518,7 @@ def test_errors_suggest_a_conversion_for_dtypes_that_arrow_lacks():
 @pytest.mark.parametrize(("values", "value"), [(["a", None], ""), ([1, None], 0)], ids=str)
 def test_errors_for_lists_with_none_suggest_a_value(values, value):
     said = refusal(values)
-    assert "pass missing=value, with copy=None, to arrayhub.as_numpy. Call arrayhub.asnested(x)" in said
+    assert "pass missing=value, and for strings copy=None. Call arrayhub.asnested(x)" in said
     assert ah.as_numpy(values, missing=value, copy=None).tolist() == [values[0], value]
     assert ah.asnested(values).to_list() == values
 

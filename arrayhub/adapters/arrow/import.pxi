@@ -923,7 +923,8 @@ cdef Descriptor dense(object node, object obj):
 cdef object not_dense(object obj, str reason):
     """Return the refusal of an object as a dense array."""
     call = "x.to_list()" if isinstance(obj, Tree) else "arrayhub.asnested(x)"
-    return Refusal("Arrow", f"{name_of_type(type(obj))} {reason}", call=call)
+    reason, _, accepted = f"{name_of_type(type(obj))} {reason}".partition("; accepted: ")
+    return Refusal("Arrow", reason, accepted, call)
 
 
 cdef bint may_be_missing(Tree t) except -1:
@@ -982,8 +983,8 @@ cdef bint is_stream(object obj) except -1:
 cdef int check_unread(object obj) except -1:
     """Raise BufferError if the schema shows that a stream is not a dense array. Do not open the stream."""
     if record_of(obj) & ARROW_IS_LAZY:
-        raise Refusal("Arrow", f"{name_of_type(type(obj))} is a query, which runs when it is read, and its result has"
-                      " columns", call="arrayhub.asnested(x)")
+        raise not_dense(obj, "is a query, which runs when it is read, and its result has columns; accepted: copy=True,"
+                        " which makes a matrix of them")
     cdef Import owner = stated_schema(obj)
     return 0 if owner is None else check_format(&owner.schema, obj)
 
