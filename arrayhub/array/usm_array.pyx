@@ -180,14 +180,12 @@ _COMPUTING = (
     *("take", "put", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
 )
 # Other methods and attributes of ndarrays:
-_NUMPYS = ("dump", "dumps", "getfield", "setfield", "squeeze", "swapaxes", "tofile", *_COMPUTING)
-_VALUES = ("real", "imag", "flat", "mT")
+_NUMPYS = ("dump", "dumps", "getfield", "setfield", "squeeze", "swapaxes", "tofile", "real", "imag", "flat", "mT")
 _LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "scipy", "torch")
 
 # Attributes of ndarrays, tensors and SYCL arrays that USMArray lacks, and the call to use instead.
 cdef dict HINTS = {
-    **{name: f"arrayhub.as_numpy(x).{name}()" for name in _NUMPYS},
-    **{name: f"arrayhub.as_numpy(x).{name}" for name in _VALUES},
+    **{name: f"arrayhub.as_numpy(x).{name}" for name in (*_NUMPYS, *_COMPUTING)},
     **{f"{prefix}{name}": f"arrayhub.as_{name}(x)" for name in _LIBRARIES for prefix in ("", "as_", "to_")},
     **dict.fromkeys(("as_numpy", "asnumpy", "numpy", "values"), "arrayhub.as_numpy(x)"),
     **dict.fromkeys(("clone", "contiguous"), "x.copy()"),
