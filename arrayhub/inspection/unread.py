@@ -33,7 +33,7 @@ def import_view(obj: Any, function: str) -> Any:
                 return array
         source = hooks.advice.import_source(obj)
         if source.copied:
-            why = f"{show(obj)} does not have memory that asnested can view, only values to copy"
+            why = f"{show(obj)} does not have memory that {function} can view, only values to copy"
             call = hooks.advice.advise(obj, "arrayhub", source).call
             raise TypeRefusal(function, why, call=call and f"arrayhub.{function}({call})") from error
         raise hooks.advice.complete_refusal(error, obj, "arrayhub") from error.__cause__
