@@ -142,9 +142,7 @@ _NO_UNIT = "the unit is not included"
 
 
 def _call_on_quantity(obj: Any) -> Any:
-    if hasattr(obj, "mask"):
-        return "", f"x.filled(value) does not have a mask; {_NO_UNIT}"
-    return "x.value", _NO_UNIT
+    return ("", f"x.filled(value) does not have a mask; {_NO_UNIT}") if hasattr(obj, "mask") else ("x.value", _NO_UNIT)
 
 
 def _call_on_value(obj: Any) -> str:
@@ -160,6 +158,7 @@ def _call_on_table(obj: Any) -> Any:
 
 
 _CONVERT_FRAME = ("", "frame.to_ndarray() returns the frame of the plane")
+_CONVERT_PICTURE = ("x.to_ndarray(format='rgb24')", "x.to_ndarray() keeps the format of the frame, if PyAV supports it")
 
 # Modes of Pillow's images whose memory contains the same values as the bytes of their interface dict.
 _MODES_OF_16_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
@@ -169,6 +168,8 @@ SHARED_MODES = frozenset(
 
 
 def _call_on_qimage(image: Any) -> tuple[str, str]:
+    if image.isNull():
+        return "", "the image is null"
     pixels = "x.constBits()"
     if not hasattr(image.constBits(), "nbytes"):  # of PyQt6, whose pointer lacks the size
         pixels += ".asarray(x.sizeInBytes())"
@@ -454,7 +455,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "av": dict(
         traits=("LEGACY_IS_WRITABLE",),
         importers=(("own", "VideoPlane"),),
-        refused={**dict.fromkeys(["AudioFrame", "VideoFrame"], "x.to_ndarray()"), "AudioPlane": _CONVERT_FRAME},
+        refused={"AudioFrame": "x.to_ndarray()", "VideoFrame": _CONVERT_PICTURE, "AudioPlane": _CONVERT_FRAME},
         advice={"VideoPlane": _CONVERT_FRAME},
     ),
     "PIL": dict(
@@ -522,7 +523,7 @@ TABLE: dict[str, dict[str, Any]] = {
         roots=("h5py", "netCDF4", "zarr"),
         types={"Buffer": "as_array_like()", "NDBuffer": "as_ndarray_like()"},
         refused={**dict.fromkeys(["AbstractView", "Dataset"], _call_on_h5py), "Variable": "x[...]"},
-        advice={"Array": "x[...]"},  # of zarr
+        advice={"Array": _call_on_h5py},  # of zarr
     ),
     "marray": dict(
         refused={"masked_namespace.<locals>.MArray": ("x.data", "x.mask contains the validity")},

@@ -572,8 +572,13 @@ REFUSED = {
         {"dpnp": "arrayhub.as_dpnp(x, device='oneapi:0')"},
     ),
     "frame of PyAV": (
-        lambda: pytest.importorskip("av").VideoFrame(6, 4, "rgb24"),
-        {"torch": "arrayhub.as_torch(x.to_ndarray())", "jax": "arrayhub.as_jax(x.to_ndarray(), copy=True)"},
+        lambda: pytest.importorskip("av").VideoFrame(5, 4, "yuv420p"),
+        {"torch": "arrayhub.as_torch(x.to_ndarray(format='rgb24'))"},
+    ),
+    "null image of Qt": (lambda: pytest.importorskip("PySide6.QtGui").QImage(), {"numpy": ""}),
+    "strings of zarr": (
+        lambda: pytest.importorskip("zarr").create_array({}, shape=2, dtype="str"),
+        {"torch": "arrayhub.asnested(x[...])"},
     ),
     "jax, integers of four bits": (
         lambda: pytest.importorskip("jax.numpy").array([1, -2], "int4"),

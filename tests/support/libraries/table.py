@@ -269,12 +269,7 @@ library(
         np.asarray,
         note="they are NumPy arrays; the caller must map coarse-grained memory",
     ),
-    Refused(
-        "array.Array",
-        _opencl(_cl_array),
-        "x.get()",
-        "the host can access device memory only while it is mapped",
-    ),
+    Refused("array.Array", _opencl(_cl_array), "x.get()", "the host can access device memory only while it is mapped"),
     Refused(
         "array.Array in SVM",
         _opencl(_cl_svm_array),
@@ -345,18 +340,8 @@ library(
         "x.value()",
         "`assign` may overwrite or replace the memory of a view",
     ),
-    Refused(
-        "RaggedTensor",
-        lambda tf: tf.ragged.constant([[1], [2, 3]]),
-        "x.flat_values",
-        "rows differ in length",
-    ),
-    Refused(
-        "SparseTensor",
-        lambda tf: tf.sparse.from_dense([0, 1]),
-        "tensorflow.sparse.to_dense(x)",
-        "sparse",
-    ),
+    Refused("RaggedTensor", lambda tf: tf.ragged.constant([[1], [2, 3]]), "x.flat_values", "rows differ in length"),
+    Refused("SparseTensor", lambda tf: tf.sparse.from_dense([0, 1]), "tensorflow.sparse.to_dense(x)", "sparse"),
     Refused(
         "strings",
         lambda tf: tf.constant(["a"]),
@@ -408,12 +393,7 @@ def _vtk_numpy(x):
 
 library(
     "vtk",
-    View(
-        "data arrays",
-        _vtk("vtkDoubleArray", 3),
-        _vtk_numpy,
-        note="resizing moves the memory and invalidates views",
-    ),
+    View("data arrays", _vtk("vtkDoubleArray", 3), _vtk_numpy, note="resizing moves the memory and invalidates views"),
     Refused("vtkBitArray", _vtk("vtkBitArray", 10), "vtk_to_numpy(x)", "its buffer contains packed bits", _vtk_numpy),
     in_extra=False,
 )
@@ -444,7 +424,7 @@ library(
     "av",
     View("VideoPlane", _plane, _rows_of_plane, note="through DLPack, which excludes the padding of rows"),
     View("Packet", lambda av: av.Packet(10), memoryview, note="its elements are bytes"),
-    Refused("VideoFrame", _frame, "x.to_ndarray()", "planes may differ in size"),
+    Refused("VideoFrame", _frame, "x.to_ndarray(format='rgb24')", "planes may differ in size"),
     Refused(
         "AudioFrame",
         lambda av: av.AudioFrame("flt", "stereo", 16),
@@ -549,10 +529,7 @@ def _figure(matplotlib):
     return figure.canvas
 
 
-library(
-    "matplotlib",
-    View("canvas.buffer_rgba()", lambda matplotlib: _figure(matplotlib).buffer_rgba(), memoryview),
-)
+library("matplotlib", View("canvas.buffer_rgba()", lambda matplotlib: _figure(matplotlib).buffer_rgba(), memoryview))
 
 
 # ---- objects that do not contain an array
@@ -565,10 +542,7 @@ def _packed(bitarray):
 library(
     "bitarray",
     Refused(
-        "bitarray, frozenbitarray",
-        _packed,
-        "numpy.frombuffer(x.unpack(), bool)",
-        "its buffer contains packed bits",
+        "bitarray, frozenbitarray", _packed, "numpy.frombuffer(x.unpack(), bool)", "its buffer contains packed bits"
     ),
     in_extra=False,
 )
@@ -680,13 +654,8 @@ library(
         _sitk,
         "SimpleITK.GetArrayFromImage(x)",
         "its views do not keep it alive, and a write to it may move its memory",
-        lambda x: importing("SimpleITK").GetArrayFromImage(x),
     ),
 )
-
-
-def _zarr_buffers(zarr):
-    return importing("zarr.core.buffer").cpu
 
 
 def _zarr_array(zarr):
@@ -697,12 +666,12 @@ library(
     "zarr",
     View(
         "cpu.Buffer",
-        lambda zarr: _zarr_buffers(zarr).Buffer.from_array_like(np.arange(4, dtype="u1")),
+        lambda zarr: importing("zarr.core.buffer").cpu.Buffer.from_array_like(np.arange(4, dtype="u1")),
         lambda x: x.as_numpy_array(),
     ),
     View(
         "cpu.NDBuffer",
-        lambda zarr: _zarr_buffers(zarr).NDBuffer.from_numpy_array(np.arange(3.0)),
+        lambda zarr: importing("zarr.core.buffer").cpu.NDBuffer.from_numpy_array(np.arange(3.0)),
         lambda x: x.as_numpy_array(),
     ),
     Refused("Array", _zarr_array, "x[...]", "read and decompressed on each access"),
