@@ -29,8 +29,9 @@ def make_image_of_qt(qt):
 # The library, the names of the call, the shape of the result, and whether the results of two calls share memory.
 OBJECTS = {
     "Pillow image": ("PIL.Image", lambda pil: {"x": pil.new("RGB", (6, 4))}, (4, 6, 3), True),
-    "Pillow image above 16 MB (4 million pixels of mode RGB), of one bit per pixel, of mode LAB, or mapped from a file"
-    " (BMP, TGA)": ("PIL.Image", lambda pil: {"x": pil.new("1", (6, 4))}, (4, 6), False),
+    "Pillow image above 16 MB (4 million pixels of mode RGB), of one bit per pixel, of mode LAB, or of one band and"
+    " mapped from a file (BMP, TGA, SGI, IM)": ("PIL.Image", lambda pil: {"x": pil.new("1", (6, 4))}, (4, 6), False),
+    "Pillow images of one file (TIFF, GIF, WebP, APNG)": ("PIL.Image", make_gray, (4, 6), False),
     "Pillow image, for torch": ("PIL.Image", lambda pil: {"x": pil.new("RGB", (6, 4))}, (4, 6, 3), False),
     "several Pillow images of one size, as a batch": ("PIL.Image", make_gray, (2, 4, 6), False),
     "OpenCV UMat": ("cv2", lambda cv2: {"x": cv2.UMat(np.ones((4, 6), "u1"))}, (4, 6), False),

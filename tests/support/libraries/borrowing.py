@@ -303,6 +303,14 @@ def _pygame_display(n):
     return x.get_view("2"), end
 
 
+@case("PIL.Image", "Image of a file of several images, seek and load", MOVES)
+def _pillow(n):
+    pil, file = module("PIL.Image"), io.BytesIO()
+    pil.new("L", (n, 1), 7).save(file, "TIFF", save_all=True, append_images=[pil.new("L", (n, 1), 8)])
+    x = pil.open(file)
+    return x, lambda: (x.seek(1), x.load())
+
+
 @case("SimpleITK", "GetArrayViewFromImage", MOVES)
 def _simpleitk(n):
     sitk = module("SimpleITK")
