@@ -315,11 +315,11 @@ def find_borders(dtype):
     """Return for each field of a structured dtype, and for its end, where the fields before it end and where it starts."""
     if dtype.base.names is None:
         return []
-    end, found = 0, []
+    end, borders = 0, []
     for field, offset, *_ in sorted([dtype.base.fields[name] for name in dtype.base.names], key=lambda entry: entry[1]):
-        found += [*find_borders(field), (end, offset)]
+        borders += [*find_borders(field), (end, offset)]
         end = max(end, offset + field.itemsize)
-    return [*found, (end, dtype.base.itemsize)]
+    return [*borders, (end, dtype.base.itemsize)]
 
 
 cdef object dtype_of(const ElementType* row):

@@ -296,7 +296,8 @@ cpdef object make_dense(object node, bint copy):
     if has(t, INDICES):
         raise Refusal("to_dense", "the elements are categories", "x.indices, x.content or x.to_list()")
     if count_nulls(t):
-        raise ValueRefusal("to_dense", f"element {int(valid_mask(t).argmin())} is missing", "the result of NestedArray.fill_null")
+        missing = f"element {int(valid_mask(t).argmin())} is missing"
+        raise ValueRefusal("to_dense", missing, "the result of NestedArray.fill_null")
     if has(t, NUMBERS):
         return t.content if t.meaning is None else of_numpys_type(t, copy)
     if has(t, BIT_PACKED):
