@@ -342,7 +342,7 @@ cdef object _make_dtype(const ElementType* row):
         return cnp.PyArray_DescrFromType(row.typenum)
     name = row.name.decode()
     try:
-        import ml_dtypes
+        ml_dtypes = __import__("ml_dtypes")     # Cython's import statement does not raise for None in sys.modules
     except ImportError:
         raise TypeError(
             f"dtype: NumPy does not have {name}; install ml_dtypes, which has it. Shape, strides and DLPack work without"

@@ -75,7 +75,8 @@ def _are_all(types: set[type], kinds: Any) -> bool:
 
 def _is_array_type(cls: type) -> bool:
     """Return whether a class is an array type of a library other than NumPy, such as ``torch.Tensor``."""
-    return hasattr(cls, "__dlpack__") and not issubclass(cls, (np.ndarray, np.generic))
+    has_protocol = hasattr(cls, "__dlpack__") or hasattr(cls, "__array_interface__")
+    return has_protocol and not issubclass(cls, (np.ndarray, np.generic))
 
 
 def _with_ndarrays(values: Sequence[Any], level: int) -> list[Any]:

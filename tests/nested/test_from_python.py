@@ -115,6 +115,11 @@ def test_error_for_lists_of_0d_tensors_suggests_item():
     assert ah.asnested([row.item() for row in rows]).to_list() == [1, 2]
 
 
+def test_images_of_different_sizes_are_rows():
+    image = pytest.importorskip("PIL.Image")
+    assert ah.asnested([image.new("L", (2, 1)), image.new("L", (1, 2), 5)]).to_list() == [[[0, 0]], [[5], [5]]]
+
+
 def test_error_for_lists_with_an_unreadable_tensor_names_the_element():
     torch = pytest.importorskip("torch")
     row = torch.tensor([1.0], requires_grad=True)

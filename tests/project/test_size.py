@@ -21,7 +21,7 @@ LINES = {
     "arrayhub/include": 1900,
     "arrayhub/inspection": 2771,
     "arrayhub/libraries": 4119,
-    "arrayhub/nested": 7533,
+    "arrayhub/nested": 7534,
     "arrayhub/runtimes": 2183,
     "arrayhub/sparse": 1500,
     "arrayhub/storage": 1000,
