@@ -736,13 +736,14 @@ cdef class Request:
         >>> Request("float64").explain(np.zeros(3, "f4"))
         "this numpy.ndarray has elements of float32; accepted: float64. Call arrayhub.asarray(x, dtype='float64')"
         """
+        words = ""
         try:
             self.asarray(obj)
         except Exception as error:
             if isinstance(error, PASSES_ON):      # also a MemoryError that replaces an error without memory for its traceback
                 raise
-            return str(error)
-        return ""
+            words = str(error)
+        return words
 
     def lengths(self, array, /):
         """Return a dict of the length in elements that each letter of the type stands for in a result of `asarray`.
