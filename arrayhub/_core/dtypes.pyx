@@ -50,8 +50,9 @@ _NUMPY_ROWS = [
     ("timedelta64", "m",  None, None, None),
 ]
 
-# Types that NumPy does not have. arrayhub assigns their typenums. Only DLPack can represent most of them. ml_dtypes has dtypes
-# for most of them. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the array has the flag PACKED.
+# Types that NumPy does not have. arrayhub assigns their typenums. Only DLPack can represent these types, if they have a code.
+# ml_dtypes has dtypes for most of them. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the array
+# has the flag PACKED.
 #
 #    name                 typenum  DLPack code, bits, lanes  bytes
 _OWN_ROWS = [

@@ -26,15 +26,17 @@ def assign(array, key, value):
     if issubclass(cls, _VALUES) and (target.dtype.kind in "SUV" or not issubclass(cls, bytes)):
         refuse_endless(value, "x[...] = value")
         value = hooks.functions.import_elements(value)  # first, because NumPy's conversion calls their methods
-        return _store(validate_value(value, target.dtype, "x[...] = value"), target)
+        _store(validate_value(value, target.dtype, "x[...] = value"), target)
+        return
     source = hooks.functions.asarray(value, copy=None)
     if not is_host_readable(source) and is_host_readable(target) and source.size < target.size:
         source = transfer.to_host(source)  # elements that are repeated leave their device once
     if have_one_type(source, target):
-        return _copy(source, target)
+        _copy(source, target)
+        return
     given = ndarray(transfer.to_host(source))
     check_fit(given, target.dtype, "x[...] = value")
-    return _store(given, target)
+    _store(given, target)
 
 
 def copy_into(source, out, device, *, copy=None, stream=None, progress=None):

@@ -133,18 +133,18 @@ cdef class Adapter:
         """Return the advice to pass an argument to `adapt`, or "" if no argument helps."""
         if writes or found.refused:
             return ""
-        if self.helps_copy(error, value, self.target):
+        if self.helps_copy(error, value, self.target.library):
             return _ALLOW_COPIES
         lacks = self.missing is None and not self.target.row.nests and lacks_values(value)
         if lacks and (converts(self.target, value, "nan", True) or converts(self.target, value, 0, True)):
             return ". Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values"
         return ""
 
-    cdef bint helps_copy(self, error, obj, Target target) except -1:
+    cdef bint helps_copy(self, error, obj, str library) except -1:
         """Return whether an error is only due to ``copy=False``."""
         if self.copy is not False or not isinstance(error, BufferError) or isinstance(error, PlaceError):
             return False
-        return hooks.advice.advise(obj, target.library).verdict != "cannot"
+        return hooks.advice.advise(obj, library).verdict != "cannot"
 
 
 @cython.freelist(8)
@@ -379,7 +379,7 @@ cdef class Call:
             return self.convert_array(result, target, found, moves)
         except _REFUSALS as error:
             hint = f". In this message, x is the value that {adapter.name} returns. Convert this value inside {adapter.name}"
-            hint = _ALLOW_COPIES if adapter.helps_copy(error, result, target) else hint
+            hint = _ALLOW_COPIES if adapter.helps_copy(error, result, target.library) else hint
             raise adapter.error_at(error, "the result", "" if isinstance(error, PlaceError) else hint) from error
 
     cdef bint is_unchanged(self, made, given) except -1:

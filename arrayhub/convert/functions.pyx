@@ -781,7 +781,7 @@ cdef object copy_own(object obj, Library to):
         return import_module(f"arrayhub.libraries.{to.name}").copy_array(obj) if has_own else obj.copy()
     try:
         return obj.clone()
-    except NotImplementedError:      # of torch 2.13 for integers of less than 8 bits, one of which fills a byte
+    except NotImplementedError:      # torch 2.13 cannot clone integers of less than 8 bits, which it stores in a byte each
         pass
     return obj.view(sys.modules["torch"].uint8).clone().view(obj.dtype)
 
