@@ -240,8 +240,13 @@ def _into(array, view, out, stream, progress):
         return
     # The bytes between the fields of `out` may be other fields of the producer's records.
     if out.typenum == _VOID and any(end < start for end, start in find_borders(out.dtype)):
+        from arrayhub.transfer.progress import reporting
+
         view = _copy(view, stream=stream) if share_bytes(array, out) else view
-        return _call_with_progress(_copy_fields, progress, out.nbytes, view, out, stream)
+        with reporting(progress, out.nbytes):
+            for name in out.dtype.names:
+                _into(view[name], view[name], out[name], stream, None)
+        return
     if is_host_readable(out):
         _copy_to_host(view, out, stream, progress)
         return
@@ -252,11 +257,6 @@ def _into(array, view, out, stream, progress):
     target = _engine_name(out.device)
     array = _near(array, target)
     _call_with_progress(_engine(target).assign, progress, out.nbytes, array, out, stream=stream)
-
-
-def _copy_fields(view, out, stream, progress=None):
-    for name in out.dtype.names:
-        _into(view[name], view[name], out[name], stream, None)
 
 
 def write(fresh, source, progress=None):
